@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/transport/attachment_place.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "weft/detail/wire/crc32c.hpp"
 
 namespace weft::detail {
-
-MutableBytes AttachmentPlace::next_run(std::uint64_t left) noexcept {
-  const MutableBytes run = runs_.rest();
-  return run.first(static_cast<std::size_t>(std::min<std::uint64_t>(run.size(), left)));
-}
 
 void AttachmentPlace::put(Bytes from) noexcept {
   const std::byte* next = from.data();

@@ -371,7 +371,7 @@ Moved Connection::receive_once() {
     close(Status::of<kNoMemoryToReceive>());
     return {};
   }
-  Moved moved = carrier_->receive({places, count}, framer_.landing());
+  Moved moved = carrier_->receive({places, count}, {places, framer_.landing_places()});
   if (peer_gone_) {
     // Nobody will say again that there is more, or the end.
     moved.exhausted = false;

@@ -72,9 +72,10 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
-  direct_ = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
+  const bool lands = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
+  landing_places_ = lands ? 1 : 0;
   if (!unpark() || !have_room()) return 0;
-  if (direct_) [[unlikely]] {
+  if (lands) [[unlikely]] {
     return receive_into_landing(places);
   }
   places[0] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
@@ -83,9 +84,10 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
 
 // The bytes behind the attachment go into the chunk. While the places do not suffice for all of the landing,
 // they come with a later receive.
-std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const noexcept {
+std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept {
   auto unlisted = static_cast<std::size_t>(attachment_left_);
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
+  landing_places_ = static_cast<std::uint8_t>(count);
   if (unlisted > 0) return count;
   std::size_t room = chunk_->capacity() - filled_;
   if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
@@ -94,7 +96,7 @@ std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const no
 }
 
 Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
-  if (direct_) {
+  if (landing_places_ > 0) {
     const auto direct = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
     landed(direct);
     bytes -= direct;
@@ -369,7 +371,7 @@ std::size_t StreamFramer::position() const noexcept {
   const std::uint64_t attachment = frame_.header.attachment_bytes;
   if (state_ == State::kSkipHead) return (frame_.header.body_bytes - attachment_left_) & 7;
   if (state_ == State::kTail) return attachment & 7;
-  if (state_ == State::kAttachment) return (attachment - (direct_ ? 0 : attachment_left_)) & 7;
+  if (state_ == State::kAttachment) return (attachment - (landing_places_ > 0 ? 0 : attachment_left_)) & 7;
   return 0;
 }
 

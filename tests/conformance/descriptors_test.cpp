@@ -62,7 +62,7 @@ class PassingEnd final : public CarrierEnd, public Carrier {
   }
   Carrier& carrier() override { return *this; }
   const Capabilities& capabilities() const override { return capabilities_; }
-  Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  Moved receive(std::span<const iovec>, std::span<const iovec>) override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
   void end_sending() override {}
   void shut() override {}

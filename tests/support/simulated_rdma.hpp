@@ -104,6 +104,9 @@ class SimulatedRdma final : public verbs::Driver {
   void fail(Call call, int error, std::uint64_t nth = 1, std::string_view device = {});
   void fail_every(Call call, int error, std::string_view device = {});
   void heal(Call call);
+  /// The `nth` work request that is posted to a send queue from now on is refused, with ENOMEM, and with it
+  /// those behind it in its list.
+  void refuse_request(std::uint64_t nth);
   enum class Effect : std::uint8_t { kNone, kDone };
   /// The `nth` work request of its send queue to execute from now on completes with this status, and the
   /// queue pair goes to error. Nothing moved before that (kNone), or all did (kDone).

@@ -65,7 +65,7 @@ Arrived MemoryCarrier::known() const {
   return faults_.delay > Duration::zero() ? visible_ : link_->arrived(end_);
 }
 
-Moved MemoryCarrier::receive(std::span<const iovec> into, MutableBytes) {
+Moved MemoryCarrier::receive(std::span<const iovec> into, std::span<const iovec>) {
   const Arrived there = known();
   std::uint64_t limit = there.bytes;
   if (faults_.receive_bytes_max > 0) limit = std::min(limit, received_ + faults_.receive_bytes_max);

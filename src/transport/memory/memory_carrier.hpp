@@ -21,7 +21,7 @@ class MemoryCarrier final : public Carrier {
   std::string local_endpoint() const override { return link_->url().to_string(); }
   std::string remote_endpoint() const override { return link_->url().to_string(); }
 
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override { link_->end_sending(end_); }
   void shut() override;

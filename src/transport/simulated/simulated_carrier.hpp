@@ -22,7 +22,9 @@ class SimulatedCarrier final : public Carrier {
   std::string local_endpoint() const override { return circuit_->url(); }
   std::string remote_endpoint() const override { return circuit_->url(); }
 
-  Moved receive(std::span<const iovec> into, MutableBytes) override { return circuit_->receive(end_, into); }
+  Moved receive(std::span<const iovec> into, std::span<const iovec>) override {
+    return circuit_->receive(end_, into);
+  }
   Moved send(std::span<const iovec> from, std::size_t) override { return circuit_->send(end_, from); }
   void end_sending() override { circuit_->end_sending(end_); }
   void shut() override {

@@ -19,13 +19,13 @@ class TcpCarrier : public Carrier, private FdWatch {
   /// (errno).
   static Result<std::unique_ptr<Connection>> connection(Loop& loop, Socket socket, const SocketAddress& peer,
                                                         const ConnectionOptions& options);
-  TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer);
+  TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local);
   ~TcpCarrier() override;
 
   const Capabilities& capabilities() const override;
   std::string local_endpoint() const override { return local_; }
   std::string remote_endpoint() const override { return remote_; }
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
   std::uint32_t reports() const override { return reports_; }

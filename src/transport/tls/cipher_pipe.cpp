@@ -16,7 +16,8 @@ Moved CipherPipe::fill(CipherBuffer& input) noexcept {
   return moved;
 }
 
-Moved CipherPipe::receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing) {
+Moved CipherPipe::receive_plain(CipherBuffer& kept, std::span<const iovec> into,
+                                std::span<const iovec> landing) {
   if (kept.empty()) return stream_->receive(into, landing);
   std::size_t total = 0;
   for (const iovec& place : into) {

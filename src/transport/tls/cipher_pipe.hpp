@@ -26,7 +26,7 @@ class CipherPipe {
   /// Bytes that come there are of no use to anybody, and are dropped.
   int error_behind_end() noexcept;
   /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
-  Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing);
+  Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, std::span<const iovec> landing);
   /// Sends what is in `output`. True when all of it has left.
   bool flush(CipherBuffer& output) noexcept;
   /// Returns the errno of the send that failed, or 0.

@@ -141,14 +141,14 @@ void Inbox::keep_own_copies() noexcept {
   }
 }
 
-Moved Inbox::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved Inbox::receive(std::span<const iovec> into, std::span<const iovec> landing) {
   if (landing_.active()) return landed();
   while (!queue_.empty()) {
     switch (queue_.front().kind) {
       case MessageKind::kBytes:
         return take_bytes(into);
       case MessageKind::kPiece:
-        return take_piece(landing);
+        return take_piece(landing.empty() ? iovec{} : landing.front());
       case MessageKind::kEnd:
         if (protocol().take_end()) sender_.send_control();
         return Moved::ended();
@@ -205,11 +205,11 @@ void Inbox::taken(const Arrival& arrival) noexcept {
 }
 
 // Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
-Moved Inbox::take_piece(MutableBytes landing) {
+Moved Inbox::take_piece(const iovec& landing) {
   Arrival& front = queue_.front();
   void* const piece = front.data;
-  std::byte* to = landing.data();
-  if (landing.size() < front.bytes) {
+  auto* to = static_cast<std::byte*>(landing.iov_base);
+  if (landing.iov_len < front.bytes) {
     to = static_cast<std::byte*>(std::malloc(front.bytes));
     if (to == nullptr) return Moved::failed(ENOMEM);
     front.memory = Arrival::Memory::kCopied;

@@ -40,7 +40,7 @@ class Inbox {
   /// Many messages wait, and each holds a buffer of UCX's: makes copies of them.
   void keep_own_copies() noexcept;
 
-  Moved receive(std::span<const iovec> into, MutableBytes landing);
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
   ChunkRef receive_in_place(bool& exhausted);
   /// Tells whoever waited for the piece that lands how it ended.
   Moved landed();
@@ -71,7 +71,7 @@ class Inbox {
   void drop(Arrival& arrival) noexcept;
   bool copy_out(Arrival& arrival) noexcept;
   Moved take_bytes(std::span<const iovec> into);
-  Moved take_piece(MutableBytes landing);
+  Moved take_piece(const iovec& landing);
   void taken(const Arrival& arrival) noexcept;
   MessageProtocol& protocol() const noexcept { return conversation_.protocol(); }
 

@@ -43,7 +43,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   Status connect(std::string_view peer_address) override;
   bool connecting() const override { return !waiting_for_.empty(); }
   Carrier& carrier() override { return *this; }
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override {
     return inbox_.receive(into, landing);
   }
   ChunkRef receive_in_place(bool& exhausted) override { return inbox_.receive_in_place(exhausted); }

@@ -16,7 +16,7 @@ Status CarrierPair::make(std::uint8_t port, VerbsCarrier& carrier) {
   of_pair.port = port != 0 ? port : loop_device_.port();
   of_pair.gid_index = options.gid_index;
   of_pair.sends_max = options.sends_max + kControlSends;
-  of_pair.segments_max = 1;
+  of_pair.segments_max = loop_device_.device().read_segments_max();
   of_pair.inline_bytes = options.inline_bytes;
   of_pair.shared_receives = &loop_device_.receives().queue();
   of_pair.access = {.remote_read = true};

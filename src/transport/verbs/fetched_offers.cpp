@@ -1,26 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/verbs/fetched_offers.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
+#include "weft/detail/transport/attachment_place.hpp"
 
 namespace weft::detail::verbs_carrier {
 
+// A place in a landing, which is not at its end.
+class FetchedOffers::Landing {
+ public:
+  explicit Landing(std::span<const iovec> runs) noexcept : runs_(runs) {}
+
+  bool at_end() const noexcept { return runs_.empty(); }
+  MutableBytes run() const noexcept {
+    return MutableBytes{static_cast<std::byte*>(runs_.front().iov_base), runs_.front().iov_len}.subspan(
+        passed_);
+  }
+  void pass(std::uint64_t bytes) noexcept {
+    for (passed_ += static_cast<std::size_t>(bytes); !at_end() && passed_ >= runs_.front().iov_len;
+         runs_ = runs_.subspan(1)) {
+      passed_ -= runs_.front().iov_len;
+    }
+  }
+
+ private:
+  std::span<const iovec> runs_;
+  std::size_t passed_ = 0;
+};
+
+// Reads that are begun together.
+class FetchedOffers::Batch {
+ public:
+  explicit Batch(std::size_t reads_max) noexcept : reads_max_(std::min(reads_max, kReadsAtOnce)) {}
+
+  bool is_full() const noexcept { return size_ == reads_max_ || end_ == segments_.size(); }
+  std::span<const Read> reads() const noexcept { return std::span{reads_}.first(size_); }
+  std::size_t index_of(std::size_t read) const noexcept { return indices_[read]; }
+
+  /// Another piece of memory for the read that is added next. False when it can have no more, or the device
+  /// does not know this one by the same registration.
+  bool list(MutableBytes run, Registrations::View& registrations, std::size_t segments_max) noexcept {
+    if (end_ == segments_.size() || end_ - begin_ == segments_max) return false;
+    if (registration_ == nullptr || !registration_->has(run)) {
+      if (end_ > begin_) return false;
+      registration_ = registrations.find(run);
+      if (registration_ == nullptr) return false;
+    }
+    segments_[end_++] = {reinterpret_cast<std::uintptr_t>(run.data()), static_cast<std::uint32_t>(run.size()),
+                         registration_->lkey()};
+    return true;
+  }
+  /// Reads the offer at `index` into what was listed. Returns who keeps that registered.
+  const std::shared_ptr<const Registration>& add(const verbs::RemoteMemory& from,
+                                                 std::size_t index) noexcept {
+    reads_[size_] = {from, std::span{segments_}.subspan(begin_, end_ - begin_)};
+    indices_[size_++] = index;
+    begin_ = end_;
+    return registration_;
+  }
+
+ private:
+  const std::size_t reads_max_;
+  std::array<Read, kReadsAtOnce> reads_;
+  std::array<std::size_t, kReadsAtOnce> indices_;
+  std::array<ibv_sge, AttachmentPlace::kPlacesMax + kReadsAtOnce> segments_;
+  std::size_t size_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::shared_ptr<const Registration> registration_;
+};
+
 FetchedOffers::FetchedOffers(Inbox& inbox, Registrations::View& registrations, RendezvousQueue& queue,
-                             MessageProtocol& protocol)
+                             MessageProtocol& protocol, std::size_t segments_max)
     : inbox_(inbox),
       registrations_(registrations),
       queue_(queue),
       protocol_(protocol),
+      segments_max_(segments_max),
       offers_(kOffersKeptMax) {}
 
-FetchedOffers::Unanswered FetchedOffers::unanswered() noexcept {
-  Unanswered found;
+FetchedOffers::Counted FetchedOffers::counted() noexcept {
+  Counted found{.unanswered_bytes = untold_};
   for (std::size_t i = 0; i < offers_.size(); ++i) {
-    if (offers_[i].told) continue;
-    ++found.offers;
-    found.bytes += offers_[i].from.bytes;
+    const Offer& offer = offers_[i];
+    if (!offer.goes_on) ++found.kept;
+    if (offer.told) continue;
+    if (!offer.goes_on) ++found.unanswered;
+    found.unanswered_bytes += offer.from.bytes;
   }
   return found;
 }
@@ -31,10 +101,13 @@ void FetchedOffers::offered(Bytes content) noexcept {
     return protocol_.misbehaved("made an impossible offer");
   }
   if (declining_) return decline(*from);
-  const Unanswered before = unanswered();
-  if (before.offers == kOffersMax || before.bytes + from->bytes > kOfferedBytesMax || offers_.full()) {
+  const Counted before = counted();
+  if (before.unanswered == kOffersMax || before.unanswered_bytes + from->bytes > kOfferedBytesMax ||
+      before.kept == kOffersKeptMax) {
     return protocol_.misbehaved("offers too much at a time");
   }
+  // Parts may have taken the room that there was.
+  if (!has_room()) return decline(*from);
   offers_.push_back({.from = *from});
   inbox_.add(Inbox::Kind::kOffer);
 }
@@ -59,24 +132,12 @@ void FetchedOffers::on_read() noexcept {
   }
 }
 
-std::optional<Moved> FetchedOffers::fetch(MutableBytes landing, bool goes_on) noexcept {
-  const Offer::State state = offers_.front().state;
-  if (state == Offer::State::kRead) {
-    const std::size_t size = pop_read();
-    return Moved::some(size, inbox_.empty());
-  }
-  if (state == Offer::State::kWaits) {
-    const bool fits = !goes_on || offers_.front().from.bytes <= landing.size();
-    if (!fits || !knows(landing)) return std::nullopt;
-  }
-  begin_reads(landing, goes_on);
-  return reads_under_way() ? Moved::begun() : Moved::blocked();
-}
-
-bool FetchedOffers::knows(MutableBytes landing) noexcept {
-  if (landing.empty()) return false;
-  landing_ = registrations_.find(landing);
-  return landing_ != nullptr;
+std::optional<Moved> FetchedOffers::fetch(std::span<const iovec> landing, bool whole) noexcept {
+  if (const std::size_t read = pop_what_is_read(); read > 0) return Moved::some(read, inbox_.empty());
+  const bool lands = !landing.empty() && begin_reads(landing, whole);
+  if (reads_under_way()) return Moved::begun();
+  if (!lands) return std::nullopt;
+  return Moved::blocked();
 }
 
 void FetchedOffers::decline(const verbs::RemoteMemory& offered) noexcept {
@@ -84,26 +145,85 @@ void FetchedOffers::decline(const verbs::RemoteMemory& offered) noexcept {
   protocol_.want(MessageKind::kDecline, static_cast<std::uint32_t>(offered.bytes));
 }
 
-// Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
-void FetchedOffers::begin_reads(MutableBytes landing, bool goes_on) noexcept {
-  std::size_t offset = 0;
-  for (std::size_t i = 0, count = inbox_.offers_in_front(); i < count && offset < landing.size(); ++i) {
-    Offer& offer = offers_[i];
-    if (offer.from.bytes > landing.size() - offset) {
-      if (!goes_on) protocol_.misbehaved("offers more than its attachment");
-      return;
-    }
-    if (offer.state == Offer::State::kWaits) {
-      if (!queue_.begin_read(offer.from, landing.data() + offset, landing_->lkey())) return;
-      offer.state = Offer::State::kIsRead;
-    }
-    offset += static_cast<std::size_t>(offer.from.bytes);
+// The part before it stands for its offer in the inbox then.
+void FetchedOffers::decline_last() noexcept {
+  tell_untold();
+  decline(offers_.back().from);
+  offers_.pop_back();
+  if (!offers_.empty() && offers_.back().goes_on) {
+    offers_.back().goes_on = false;
+  } else {
+    inbox_.pop_back();
   }
+}
+
+// False when there is a place for reads, and no memory for them that the device knows.
+bool FetchedOffers::begin_reads(std::span<const iovec> landing, bool whole) noexcept {
+  Batch batch{queue_.places_for_reads()};
+  if (batch.is_full()) return true;
+  const bool listed = list(batch, Landing{landing}, whole);
+  if (protocol_.misbehaves() || batch.reads().empty()) return listed;
+  const std::size_t begun = queue_.begin_reads(batch.reads());
+  for (std::size_t read = 0; read < begun; ++read)
+    offers_[batch.index_of(read)].state = Offer::State::kIsRead;
+  return true;
+}
+
+// Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
+bool FetchedOffers::list(Batch& batch, Landing landing, bool whole) noexcept {
+  std::size_t places = inbox_.offers_in_front();
+  for (std::size_t i = 0; places > 0 && !landing.at_end(); ++i) {
+    const std::uint64_t bytes = offers_[i].from.bytes;
+    if (offers_[i].state != Offer::State::kWaits) {
+      landing.pass(bytes);
+    } else {
+      if (batch.is_full()) return true;
+      const std::uint64_t listed = list_part(batch, landing, bytes);
+      if (listed < bytes && whole && landing.at_end()) {
+        protocol_.misbehaved("offers more than its attachment");
+        return true;
+      }
+      if (listed == 0 || (listed < bytes && !part(i, listed))) return false;
+      offers_[i].landing = batch.add(offers_[i].from, i);
+    }
+    if (!offers_[i].goes_on) --places;
+  }
+  return true;
+}
+
+// As much of the next `bytes` as one read may bring.
+std::uint64_t FetchedOffers::list_part(Batch& batch, Landing& landing, std::uint64_t bytes) noexcept {
+  std::uint64_t listed = 0;
+  while (listed < bytes && !landing.at_end()) {
+    const MutableBytes rest = landing.run();
+    const MutableBytes run = rest.first(std::min<std::size_t>(rest.size(), bytes - listed));
+    if (!batch.list(run, registrations_, segments_max_)) break;
+    landing.pass(run.size());
+    listed += run.size();
+  }
+  return listed;
+}
+
+// The first `bytes` of an offer are read apart from the rest. False when memory is out.
+bool FetchedOffers::part(std::size_t index, std::uint64_t bytes) noexcept {
+  if (!has_room()) return false;
+  Offer& first = offers_[index];
+  Offer rest{.from = first.from.slice(bytes, first.from.bytes - bytes), .goes_on = first.goes_on};
+  first.from.bytes = bytes;
+  first.goes_on = true;
+  offers_.push_back(std::move(rest));
+  for (std::size_t i = offers_.size() - 1; i > index + 1; --i) std::swap(offers_[i], offers_[i - 1]);
+  return true;
 }
 
 void FetchedOffers::tell_fetched(Offer& offer) noexcept {
   if (std::exchange(offer.told, true)) return;
-  protocol_.want(MessageKind::kFetched, static_cast<std::uint32_t>(offer.from.bytes));
+  untold_ += static_cast<std::uint32_t>(offer.from.bytes);
+  if (!offer.goes_on || offer.withdrawn) tell_untold();
+}
+
+void FetchedOffers::tell_untold() noexcept {
+  if (untold_ > 0) protocol_.want(MessageKind::kFetched, std::exchange(untold_, 0));
 }
 
 std::size_t FetchedOffers::skip(std::size_t bytes) noexcept {
@@ -114,23 +234,26 @@ std::size_t FetchedOffers::skip(std::size_t bytes) noexcept {
       protocol_.misbehaved("offers more than its attachment");
       break;
     }
-    skipped += pop_read();
+    skipped += pop_front();
   }
   return skipped;
 }
 
-std::size_t FetchedOffers::pop_read() noexcept {
+std::size_t FetchedOffers::pop_what_is_read() noexcept {
+  std::size_t read = 0;
+  while (inbox_.begins_with(Inbox::Kind::kOffer) && offers_.front().state == Offer::State::kRead) {
+    read += pop_front();
+  }
+  return read;
+}
+
+std::size_t FetchedOffers::pop_front() noexcept {
   Offer& first = offers_.front();
   const auto size = static_cast<std::size_t>(first.from.bytes);
   tell_fetched(first);
-  pop_front();
-  return size;
-}
-
-void FetchedOffers::pop_front() noexcept {
-  inbox_.pop_front();
+  if (!first.goes_on) inbox_.pop_front();
   offers_.pop_front();
-  if (!reads_under_way()) landing_.reset();
+  return size;
 }
 
 bool FetchedOffers::reads_under_way() noexcept {
@@ -140,13 +263,8 @@ bool FetchedOffers::reads_under_way() noexcept {
   return false;
 }
 
-std::size_t FetchedOffers::take_landing_back() noexcept {
-  std::size_t landed = 0;
-  while (inbox_.begins_with(Inbox::Kind::kOffer) && offers_.front().state == Offer::State::kRead) {
-    landed += pop_read();
-  }
-  landing_.reset();
-  return landed;
+void FetchedOffers::end() noexcept {
+  for (std::size_t i = 0; i < offers_.size(); ++i) offers_[i].landing.reset();
 }
 
 }  // namespace weft::detail::verbs_carrier

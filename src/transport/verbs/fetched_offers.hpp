@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/inbox.hpp"
@@ -18,10 +21,14 @@ namespace weft::detail::verbs_carrier {
 /// The peer's offers, each of which has its place in the inbox, and the reads by which our device fetches
 /// them.
 ///
-///   kWaits --begin_read() into the landing--> kIsRead --on_read()--> kRead --told: fetched--> gone
+///   kWaits --begin_reads() into the landing--> kIsRead --on_read()--> kRead --told: fetched--> gone
 ///      |
 ///      |--skip(): nobody wants it: told: fetched--> gone
 ///      '--no landing that the device knows, or withdrawn: told: declined--> gone
+///
+/// A read has one place at the peer, and fills up to `segments_max` pieces of a landing: an offer whose
+/// landing has more is parted, and each part goes that way on its own. Parts of an offer have one place in
+/// the inbox together, and are told together, as far as they were read.
 ///
 /// They begin to be read in their order, so those that wait are behind the others. What stands in the inbox
 /// behind one that is declined was for the bytes after it, and goes with it; so does all that comes:
@@ -31,8 +38,9 @@ namespace weft::detail::verbs_carrier {
 /// Answers are noted in the protocol; who calls sends them. Thread: its loop's.
 class FetchedOffers {
  public:
+  /// Throws std::bad_alloc.
   FetchedOffers(Inbox& inbox, Registrations::View& registrations, RendezvousQueue& queue,
-                MessageProtocol& protocol);
+                MessageProtocol& protocol, std::size_t segments_max);
 
   bool empty() const noexcept { return offers_.empty(); }
 
@@ -48,25 +56,26 @@ class FetchedOffers {
   /// The peer knows, and begins again where the first was that was declined. Misbehaviour if there was none.
   void comes_again() noexcept;
   /// The peer has its answers, so that it may end.
-  bool may_end() noexcept { return !declining_ && unanswered().offers == 0; }
+  bool may_end() noexcept { return !declining_ && counted().unanswered == 0; }
   /// The first one that is being read was read.
   void on_read() noexcept;
 
   /// The inbox begins with an offer: the next step of fetching into `landing`, one call begins to read, a
-  /// later one reports it. Nothing when there is no landing that the device knows: it is to be declined. With
-  /// `goes_on` the landing is one run of several: an offer that reaches into the next one is declined, too.
-  std::optional<Moved> fetch(MutableBytes landing, bool goes_on = false) noexcept;
+  /// later one reports it. `whole`: the landing is listed to its end. Nothing when the landing does not go on
+  /// with memory that the device knows: what waits is to be declined.
+  std::optional<Moved> fetch(std::span<const iovec> landing, bool whole) noexcept;
   /// Declines all offers that wait, and drops what stands behind the first of them; `give_back` gets the
   /// slots.
   template <typename GiveBack>
   void decline_what_waits(GiveBack give_back) noexcept {
     while (!offers_.empty() && offers_.back().state == Offer::State::kWaits) {
-      const Inbox::Arrival last = inbox_.back();
-      inbox_.pop_back();
-      if (last.kind == Inbox::Kind::kBytes) give_back(last.slot);
-      if (last.kind != Inbox::Kind::kOffer) continue;
-      decline(offers_.back().from);
-      offers_.pop_back();
+      if (inbox_.back().kind == Inbox::Kind::kOffer) {
+        decline_last();
+      } else {
+        const Inbox::Arrival last = inbox_.back();
+        inbox_.pop_back();
+        if (last.kind == Inbox::Kind::kBytes) give_back(last.slot);
+      }
     }
   }
   /// Nobody wants the next `bytes`: those that are offered at the beginning count as fetched. Returns how
@@ -75,39 +84,52 @@ class FetchedOffers {
   bool reads_under_way() noexcept;
   /// No read is under way, and the landing is not used any more. Returns how much has landed and was not
   /// reported.
-  std::size_t take_landing_back() noexcept;
+  std::size_t take_landing_back() noexcept { return pop_what_is_read(); }
   /// The device reads nothing any more.
-  void end() noexcept { landing_.reset(); }
+  void end() noexcept;
 
  private:
+  /// An offer, or a part of one.
   struct Offer {
     enum class State : std::uint8_t { kWaits, kIsRead, kRead };
-    verbs::RemoteMemory from;
+    verbs::RemoteMemory from{};
     State state = State::kWaits;
     bool withdrawn = false;  ///< the peer is told of its end as soon as it is read
     bool told = false;
+    bool goes_on = false;  ///< the next one is a part of the same offer
+    /// Keeps the landing registered while the device reads into it.
+    std::shared_ptr<const Registration> landing{};
+  };
+  class Landing;
+  class Batch;
+
+  struct Counted {
+    std::size_t kept = 0;
+    std::size_t unanswered = 0;
+    std::uint64_t unanswered_bytes = 0;
   };
 
-  struct Unanswered {
-    std::size_t offers = 0;
-    std::uint64_t bytes = 0;
-  };
-
-  Unanswered unanswered() noexcept;
-  bool knows(MutableBytes landing) noexcept;
+  Counted counted() noexcept;
+  bool has_room() noexcept { return !offers_.full() || offers_.try_grow(); }
   void decline(const verbs::RemoteMemory& offered) noexcept;
-  void begin_reads(MutableBytes landing, bool goes_on) noexcept;
+  void decline_last() noexcept;
+  bool begin_reads(std::span<const iovec> landing, bool whole) noexcept;
+  bool list(Batch& batch, Landing landing, bool whole) noexcept;
+  std::uint64_t list_part(Batch& batch, Landing& landing, std::uint64_t bytes) noexcept;
+  bool part(std::size_t index, std::uint64_t bytes) noexcept;
   void tell_fetched(Offer& offer) noexcept;
-  std::size_t pop_read() noexcept;
-  void pop_front() noexcept;
+  void tell_untold() noexcept;
+  std::size_t pop_what_is_read() noexcept;
+  std::size_t pop_front() noexcept;
 
   Inbox& inbox_;
   Registrations::View& registrations_;
   RendezvousQueue& queue_;
   MessageProtocol& protocol_;
+  const std::size_t segments_max_;
   weft::detail::Ring<Offer> offers_;
-  /// Keeps the landing registered while the device reads into it.
-  std::shared_ptr<const Registration> landing_;
+  /// Bytes of parts that were read, of an offer that was not read whole.
+  std::uint32_t untold_ = 0;
   bool declining_ = false;
 };
 

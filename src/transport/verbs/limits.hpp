@@ -39,6 +39,15 @@ inline constexpr std::size_t kOffersMax = 8;
 /// Offers that a receiver keeps: those that were withdrawn while they were read, which it has not taken yet,
 /// and as many new ones.
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
+/// Work requests by which a device is told at once to read, at most; of the places for requests a quarter is
+/// left to messages, so that these pass a long list.
+inline constexpr std::size_t kReadsAtOnce = 16;
+/// Pieces of a landing that one of them fills. An entry takes 16 bytes of each place of a queue pair: 16 make
+/// 5 KiB for each connection, and twice as many would save hardly a hundredth of the time.
+inline constexpr std::size_t kReadSegmentsMax = 16;
+/// Of reads that are begun at once the last is reported, and whenever so many bytes have been read: the next
+/// ones begin while some are still under way.
+inline constexpr std::size_t kReadBytesPerReport = 32 * 1024;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;
 /// Time for which the carriers of a loop together wait for memory that is to be given back; half of it the

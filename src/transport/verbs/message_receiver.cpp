@@ -18,7 +18,8 @@ MessageReceiver::MessageReceiver(LoopDevice& loop_device, MessageProtocol& proto
       turn_(turn),
       inbox_(loop_device.options().credits_max + 1 + kOffersKeptMax),
       promised_(loop_device.receives(), protocol, turn, loop_device.options()),
-      offers_(inbox_, loop_device.registrations(), sender, protocol) {}
+      offers_(inbox_, loop_device.registrations(), sender, protocol,
+              loop_device.device().read_segments_max()) {}
 
 // The peer's misdeeds are found here, before anything is kept.
 void MessageReceiver::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
@@ -109,7 +110,7 @@ inline std::size_t MessageReceiver::copy(std::span<const iovec> into) noexcept {
   return total;
 }
 
-Moved MessageReceiver::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved MessageReceiver::receive(std::span<const iovec> into, std::span<const iovec> landing) {
   if (inbox_.empty()) return Moved::blocked();
   if (const std::size_t copied = copy(into); copied > 0) {
     sender_.send_control_if_wanted();
@@ -120,9 +121,9 @@ Moved MessageReceiver::receive(std::span<const iovec> into, MutableBytes landing
   return Moved::ended();
 }
 
-Moved MessageReceiver::fetch(std::span<const iovec> into, MutableBytes landing) {
-  // A landing of one run has only what comes after the attachment behind it.
-  const auto moved = offers_.fetch(landing, into.size() > 2);
+Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec> landing) {
+  // What comes after the attachment has its place behind the last of its landing.
+  const auto moved = offers_.fetch(landing, landing.size() < into.size());
   if (!moved) decline_what_waits();
   sender_.send_control_if_wanted();
   if (!moved) return receive(into, {});

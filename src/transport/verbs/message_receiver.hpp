@@ -45,7 +45,7 @@ class MessageReceiver final : private ReadOwner {
   /// A slot that was lent is back with the pool.
   void lent_returned() noexcept;
 
-  Moved receive(std::span<const iovec> into, MutableBytes landing);
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
   /// `name` is the carrier's.
   ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);
   /// Nobody wants the next `bytes`: those of them that are offered are not fetched. Returns how many.
@@ -59,7 +59,7 @@ class MessageReceiver final : private ReadOwner {
   bool take_kind(const MessageHeader& header, Bytes content) noexcept;
   void give_back(std::uint32_t slot) noexcept;
   std::size_t copy(std::span<const iovec> into) noexcept;
-  Moved fetch(std::span<const iovec> into, MutableBytes landing);
+  Moved fetch(std::span<const iovec> into, std::span<const iovec> landing);
   void decline_what_waits() noexcept;
   bool about_an_offer() const noexcept { return offered_.waits_for_answer() || !offers_.empty(); }
 

@@ -32,10 +32,6 @@ bool MessageSender::send_again() noexcept {
   return may_send_bytes() && queue_.post(MessageKind::kAgain, {}, 0);
 }
 
-bool MessageSender::begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept {
-  return queue_.has_place() && queue_.begin_read(from, to, lkey);
-}
-
 void MessageSender::send_control() noexcept {
   while (connected_ && peer_ready_ && !turn_.closed() && !turn_.failed()) {
     const auto control = protocol_.due();

@@ -43,7 +43,8 @@ class MessageSender final : public RendezvousQueue {
   }
   bool send_offer(const verbs::RemoteMemory& piece) noexcept override;
   bool send_again() noexcept override;
-  bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept override;
+  std::size_t places_for_reads() const noexcept override { return queue_.places_for_reads(); }
+  std::size_t begin_reads(std::span<const Read> reads) noexcept override { return queue_.begin_reads(reads); }
 
   /// Sends the control messages that are due, as far as they may be now.
   void send_control() noexcept;

@@ -26,6 +26,12 @@ class Registration {
 
   bool peers_may_read() const noexcept { return peers_may_read_; }
   MutableBytes bytes() const noexcept { return region_.bytes(); }
+  /// All of `part` lies in it.
+  bool has(Bytes part) const noexcept {
+    const Bytes all = bytes();
+    return part.data() >= all.data() && part.size() <= all.size() &&
+           static_cast<std::size_t>(part.data() - all.data()) <= all.size() - part.size();
+  }
   std::uint32_t lkey() const noexcept { return region_.memory().block()->registration()->lkey; }
   std::uint32_t rkey() const noexcept { return region_.memory().block()->registration()->rkey; }
 

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <infiniband/verbs.h>
+
 #include <cstddef>
-#include <cstdint>
+#include <span>
 
 #include "weft/verbs/memory.hpp"
 
 namespace weft::detail::verbs_carrier {
+
+/// A read of memory of the peer's to memory of ours, piece by piece: one work request.
+struct Read {
+  verbs::RemoteMemory from{};
+  /// As long together.
+  std::span<ibv_sge> into{};
+};
 
 /// Carries out what OfferedBytes and FetchedOffers decide. Not called inside a poll.
 class RendezvousQueue {
@@ -16,8 +25,11 @@ class RendezvousQueue {
   virtual bool send_offer(const verbs::RemoteMemory& piece) noexcept = 0;
   /// Tells the peer that what was declined, and all behind it, comes again. False: the same.
   virtual bool send_again() noexcept = 0;
-  /// Begins to read `from` to `to`, memory of ours that `lkey` names. False when nothing was begun.
-  virtual bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept = 0;
+  /// Returns how many reads may be begun now.
+  virtual std::size_t places_for_reads() const noexcept = 0;
+  /// Begins `reads`, as many as there are places for and kReadsAtOnce at most, in their order. Returns how
+  /// many were begun: fewer when the device refused one, and the carrier has failed.
+  virtual std::size_t begin_reads(std::span<const Read> reads) noexcept = 0;
 
  protected:
   ~RendezvousQueue() = default;

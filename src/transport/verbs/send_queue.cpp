@@ -50,6 +50,11 @@ bool SendQueue::has_place_for_control() const noexcept {
   return under_way() < options_.sends_max + kControlSends;
 }
 
+std::size_t SendQueue::places_for_reads() const noexcept {
+  const std::size_t places = options_.sends_max - options_.sends_max / 4;
+  return places - std::min(places, under_way());
+}
+
 bool SendQueue::post(MessageProtocol::Control message, std::span<const iovec> from,
                      std::size_t bytes) noexcept {
   const std::size_t size = kMessageHeaderBytes + bytes;
@@ -83,17 +88,34 @@ bool SendQueue::post(MessageProtocol::Control message, std::span<const iovec> fr
   return true;
 }
 
-bool SendQueue::begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept {
-  ibv_send_wr request{};
-  request.opcode = IBV_WR_RDMA_READ;
-  request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.rdma.remote_addr = from.address;
-  request.wr.rdma.rkey = from.rkey;
-  const ibv_sge segment{reinterpret_cast<std::uintptr_t>(to), static_cast<std::uint32_t>(from.bytes), lkey};
-  if (!give_to_device(request, segment)) return false;
+// What the device took before it refused one is under way: it counts as begun.
+std::size_t SendQueue::begin_reads(std::span<const Read> reads) noexcept {
+  std::array<ibv_send_wr, kReadsAtOnce> requests{};
+  std::uint64_t unreported = 0;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const bool last = i + 1 == reads.size();
+    ibv_send_wr& request = requests[i];
+    request.wr_id = completions_.id_for(place_, (posted_ + static_cast<std::uint32_t>(i)) & kSequenceMask);
+    request.next = last ? nullptr : &requests[i + 1];
+    request.sg_list = reads[i].into.data();
+    request.num_sge = static_cast<int>(reads[i].into.size());
+    request.opcode = IBV_WR_RDMA_READ;
+    request.wr.rdma.remote_addr = reads[i].from.address;
+    request.wr.rdma.rkey = reads[i].from.rkey;
+    unreported += reads[i].from.bytes;
+    if (!last && unreported < kReadBytesPerReport) continue;
+    request.send_flags = IBV_SEND_SIGNALED;
+    unreported = 0;
+  }
+  std::size_t begun = reads.size();
+  ibv_send_wr* refused = nullptr;
+  if (const int error = ibv_post_send(pair_->handle(), requests.data(), &refused); error != 0) {
+    begun = refused != nullptr ? static_cast<std::size_t>(refused - requests.data()) : begun;
+    turn_.fail(verbs::call_status(error, "fetching by RDMA"));
+  }
   unsignalled_ = 0;
-  entry(posted_++) = {SentMemory::Kind::kLanding, 0};
-  return true;
+  for (std::size_t i = 0; i < begun; ++i) entry(posted_++) = {SentMemory::Kind::kLanding, 0};
+  return begun;
 }
 
 // Of as many as the device's queue holds some are signalled, or it would stay full for ever.

@@ -19,7 +19,7 @@ namespace weft::detail::verbs_carrier {
 
 /// The work requests that one carrier has given to the device, and their memory.
 ///
-///   post(), begin_read() --> under way, numbered from 0 on --completed--> done: its memory is given back
+///   post(), begin_reads() --> under way, numbered from 0 on --completed--> done: its memory is given back
 ///
 ///   number:   ... done | completed_ ... under way ... | posted_ ...
 ///
@@ -39,15 +39,17 @@ class SendQueue final : private verbs::CompletionHandler {
   void report_reads_to(ReadOwner& owner) noexcept { reads_ = &owner; }
 
   std::size_t under_way() const noexcept { return posted_ - completed_; }
-  /// There is a place for a message with bytes, or a read. Messages without have two more.
+  /// There is a place for a message with bytes. Messages without have two more.
   bool has_place() const noexcept { return under_way() < options_.sends_max; }
   bool has_place_for_control() const noexcept;
+  /// Reads leave a few places to messages.
+  std::size_t places_for_reads() const noexcept;
 
   /// Gives a message with the first `bytes` of `from` to the device. False when there is no memory for it
   /// now, or the device refused it, which has failed the turn.
   bool post(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept;
-  /// Begins to read. False when the device refused it.
-  bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept;
+  /// Begins to read, as RendezvousQueue says.
+  std::size_t begin_reads(std::span<const Read> reads) noexcept;
 
   /// Appends the loop's memory that is under way to `sent`, which has room for it: it is not this queue's any
   /// more.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/verbs/shared_device.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "transport/verbs/limits.hpp"
 #include "transport/verbs/loop_device.hpp"
 
 namespace weft::detail::verbs_carrier {
@@ -24,6 +26,13 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
           LandingPool::Limits{.bytes_max = options.attachment_bytes_max,
                               .access = {.relaxed_ordering = options.relaxed_ordering},
                               .counted_in = {options.usage, &VerbsUsage::attachment_bytes}})) {}
+
+// Some say nothing of reads: those take one.
+std::size_t SharedDevice::read_segments_max() const noexcept {
+  const ibv_device_attr& device = protection_->device().attributes();
+  const auto most = static_cast<std::size_t>(std::max(1, std::min(device.max_sge, device.max_sge_rd)));
+  return std::min(most, kReadSegmentsMax);
+}
 
 void SharedDevice::add(LoopDevice& loop_device) {
   const std::lock_guard lock{mutex_};

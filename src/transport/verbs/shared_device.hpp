@@ -30,6 +30,9 @@ class SharedDevice {
   Registrations& registrations() noexcept { return *registrations_; }
   LandingPool& landings() noexcept { return *landings_; }
 
+  /// Returns how many pieces of memory of ours one work request may fill.
+  std::size_t read_segments_max() const noexcept;
+
   /// A device tells each event once, to whichever loop asks first: that one passes it on to all. Between
   /// these two calls, which `loop_device`'s thread makes, that hears of them.
   void add(LoopDevice& loop_device);

@@ -98,7 +98,7 @@ void VerbsCarrier::deliver() {
   owner().on_writable();
 }
 
-Moved VerbsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved VerbsCarrier::receive(std::span<const iovec> into, std::span<const iovec> landing) {
   return receiver_.receive(into, landing);
 }
 

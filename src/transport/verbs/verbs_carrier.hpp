@@ -46,7 +46,7 @@ class VerbsCarrier final : public Carrier {
 
   const Capabilities& capabilities() const override;
   std::string description() const override;
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
   std::size_t skip(std::size_t bytes) override;
   Moved reclaim_landing() override;

@@ -3,6 +3,7 @@
 // inline sends, bytes that are copied. On simulated devices.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -44,11 +45,18 @@ class VerbsCounts : public SimulatedTest {
     return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](Server& its) {
       its.register_handler<echo>();
       its.register_handler<echo_text>();
+      its.register_handler("put", [this](IncomingAttachment& data) { return put(data); });
       its.register_handler("lend", [this](CallContext& context) {
         context.set_attachment(Buffer::adopt(MutableBytes{lent_}, nullptr, [](void*) noexcept {}));
         return 0;
       });
     });
+  }
+  Task<Result<std::uint64_t>> put(IncomingAttachment& data) {
+    auto receiving = data.into(put_into_);
+    const Result<void> whole = co_await std::move(receiving);
+    if (!whole.ok()) co_return whole.status();
+    co_return data.size();
   }
   Client& client_of(const Server& server) { return world.client(server.urls().front(), options()); }
 
@@ -141,6 +149,44 @@ class VerbsCounts : public SimulatedTest {
     return made;
   }
 
+  static constexpr std::size_t kBlocks = 1000;
+  static constexpr std::size_t kBlockBytes = 4096;
+
+  /// A thousand blocks in one call, from blocks or from one memory to blocks or to one memory, all of it
+  /// registered. Of blocks each second one is left out.
+  Costs costs_of_blocks(const char* call, bool from_blocks, bool to_blocks) {
+    constexpr int kFew = 20;
+    constexpr std::size_t kAll = kBlocks * kBlockBytes;
+    std::vector<std::byte> sent = pattern(2 * kAll);
+    std::vector<std::byte> landing(2 * kAll);
+    const auto stride = [](bool blocks) { return blocks ? 2 * kBlockBytes : kBlockBytes; };
+    Server& server = serve();
+    Client& caller = client_of(server);
+    world.expect_alive(caller);
+    const MemoryLease here = caller.register_memory(sent).value();
+    const MemoryLease there = server.register_memory(landing).value();
+    put_into_ = to_blocks ? LandingView::strided(landing.data(), kBlocks, kBlockBytes, stride(true))
+                          : LandingView{MutableBytes{landing}.first(kAll)};
+    const AttachmentView from = from_blocks
+                                    ? AttachmentView::strided(sent.data(), kBlocks, kBlockBytes, stride(true))
+                                    : AttachmentView{Bytes{sent}.first(kAll)};
+    const auto exchange = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        auto asked = caller.start<remote<"put", std::uint64_t(IncomingAttachment&)>>({.attachment = from});
+        EXPECT_EQ(world.wait_for(std::move(asked)).value(), kAll);
+      }
+    };
+    exchange(kFew);
+    const Costs made = costs_of(call, kFew, kAll, [&] { exchange(kFew); });
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      const Bytes from_there = Bytes{sent}.subspan(block * stride(from_blocks), kBlockBytes);
+      EXPECT_TRUE(
+          std::ranges::equal(from_there, Bytes{landing}.subspan(block * stride(to_blocks), kBlockBytes)))
+          << block;
+    }
+    return made;
+  }
+
  private:
   static void record(const char* what, double value) {
     std::array<char, 32> text{};
@@ -150,6 +196,7 @@ class VerbsCounts : public SimulatedTest {
   }
 
   std::vector<std::byte> lent_;
+  LandingView put_into_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCounts, ::testing::Values("plain"), name_of);
@@ -191,6 +238,13 @@ TEST_P(VerbsCounts, RegisteredAttachmentsAreMovedByTheDeviceAlone) {
 TEST_P(VerbsCounts, TheSmallestRegisteredAttachmentsAreMovedByTheDeviceAlone) {
   const Costs made = costs_of_attachments("64 KiB, registered", 65'536, true);
   EXPECT_EQ(made.reads, 2.0);
+  EXPECT_LE(made.copied, 0.01);
+}
+
+TEST_P(VerbsCounts, BlocksAreFilledOutOfOneMemoryByListsOfTheWorkRequests) {
+  const Costs made = costs_of_blocks("1,000 blocks of 4 KiB from one memory", false, true);
+  EXPECT_LE(made.reads, 1.1 * kBlocks / 16);
+  EXPECT_LE(made.doorbells, made.reads);
   EXPECT_LE(made.copied, 0.01);
 }
 

@@ -83,6 +83,45 @@ TEST_P(VerbsAttachments, AttachmentsArriveWholeWhateverOfThemIsRegistered) {
   EXPECT_EQ(caller->stats().connections, 1u);
 }
 
+// Blocks at twice their length, of which a work request fills several. Sent from one memory.
+TEST_P(VerbsAttachments, BlocksAreFilledAndNothingBetweenThem) {
+  const std::size_t size = scaled(2 * kMega);
+  for (const std::size_t block : {std::size_t{700}, 4 * kKilo, 70 * kKilo + 1}) {
+    SCOPED_TRACE(block);
+    const std::size_t blocks = (size + block - 1) / block;
+    Region landing{std::vector<std::byte>(2 * blocks * block, std::byte{0xEE})};
+    landing.registered_with(*caller);
+    const auto places = LandingView::strided(landing.bytes, blocks, block, 2 * block);
+    EXPECT_EQ(world.wait_for(caller->start<lend>({.landing = places}, size)).value(), size);
+    for (std::size_t at = 0; at < size; at += block) {
+      const Bytes rest = Bytes{landing.bytes}.subspan(2 * at);
+      const std::size_t filled = std::min(block, size - at);
+      ASSERT_TRUE(std::ranges::equal(rest.first(filled), Bytes{lent.bytes}.subspan(at, filled))) << at;
+      const Bytes gap = rest.subspan(block, block);
+      ASSERT_TRUE(std::ranges::all_of(gap, [](std::byte byte) { return byte == std::byte{0xEE}; })) << at;
+    }
+  }
+}
+
+TEST_P(VerbsAttachments, BlocksOfADroppedCallAreTheCallersAtOnce) {
+  world.expect_alive(*caller);
+  const std::size_t size = scaled(2 * kMega);
+  for (int turns = 0; turns < 24; turns += turns < 12 && !slow() ? 1 : 6) {
+    SCOPED_TRACE(turns);
+    constexpr std::size_t kBlock = 4 * kKilo;
+    Region landing{std::vector<std::byte>(2 * size)};
+    landing.registered_with(*caller);
+    {
+      const auto places = LandingView::strided(landing.bytes, size / kBlock, kBlock, 2 * kBlock);
+      const Call<std::uint64_t> down = caller->start<lend>({.landing = places}, size);
+      for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    }
+    std::ranges::fill(landing.bytes, std::byte{0xEE});
+    EXPECT_TRUE(eventually([&] { return world.wait_for(caller->start<add>(1, 2)).ok(); }));
+    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  }
+}
+
 TEST_P(VerbsAttachments, ManyAtOnceInBothDirectionsDoNotMix) {
   std::vector<Region> sent;
   std::vector<Region> landings;

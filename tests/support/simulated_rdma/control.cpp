@@ -244,6 +244,11 @@ void SimulatedRdma::fail_every(Call call, int error, std::string_view device) {
   fail(call, error, 0, device);
 }
 
+void SimulatedRdma::refuse_request(std::uint64_t nth) {
+  const std::scoped_lock lock(network_->mutex);
+  network_->refuse_in = nth;
+}
+
 void SimulatedRdma::heal(Call call) {
   fail(call, 0, 0);
 }

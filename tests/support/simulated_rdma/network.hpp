@@ -41,6 +41,8 @@ struct Network {
   int node_of_threads = -1;
   std::vector<std::vector<int>> distances;
   bool hold = false;
+  /// Of work requests that are posted to send queues, counting down; 0: of none.
+  std::uint64_t refuse_in = 0;
   bool wait_for_peers = false;
   bool impatient = false;
   bool keep_completions = true;

@@ -38,6 +38,7 @@ bool take_payload(const QueuePair& pair, SendWork& work, const ibv_send_wr& requ
 int Network::post_send(QueuePair& pair, const ibv_send_wr& request) {
   if (pair.now != IBV_QPS_RTS && pair.now != IBV_QPS_ERR) return EINVAL;
   if (pair.send_slots_used >= pair.made_with.cap.max_send_wr) return ENOMEM;
+  if (refuse_in != 0 && --refuse_in == 0) return ENOMEM;
   if (request.num_sge < 0 || static_cast<unsigned>(request.num_sge) > pair.made_with.cap.max_send_sge ||
       !supported(request, device_of(pair))) {
     return EINVAL;

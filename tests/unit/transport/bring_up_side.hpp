@@ -89,7 +89,7 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
     ++log_.readies;
   }
   Carrier& carrier() override { return *this; }
-  Moved receive(std::span<const iovec> into, MutableBytes) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec>) override {
     EXPECT_EQ(log_.shuts, 0) << "received from after its end";
     if (log_.arrived.empty()) return Moved::blocked();
     const std::size_t bytes = std::min(into.front().iov_len, log_.arrived.size());
@@ -129,7 +129,7 @@ class QuietStream final : public Carrier, private StreamSecret {
     return true;
   }
   const Capabilities& capabilities() const override { return capabilities_; }
-  Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  Moved receive(std::span<const iovec>, std::span<const iovec>) override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
   void end_sending() override {}
   void shut() override {}

@@ -62,11 +62,11 @@ class LocalCarrier final : public CarrierEnd, public Carrier {
     if (!exchange_.deaf) peer_->heard();
     return {};
   }
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override {
     if (lands_in_ != nullptr) return landed_ > 0 ? take_landed() : Moved::begun();
     if (bytes_.empty()) return ended_ ? Moved::ended() : Moved::blocked();
     ++exchange_.in_use;
-    if (!landing.empty()) return land(landing);
+    if (!landing.empty()) return land(landing.front());
     std::size_t total = 0;
     for (const iovec& place : into) {
       const std::size_t part = std::min(place.iov_len, bytes_.size());
@@ -126,9 +126,9 @@ class LocalCarrier final : public CarrierEnd, public Carrier {
     if (!shut_ && left_) owner().on_writable();
     if (!shut_ && broken_) owner().on_failed({StatusCode::kUnavailable, Layer::kTransport, "it broke"});
   }
-  Moved land(MutableBytes landing) {
-    lands_in_ = landing.data();
-    landing_bytes_ = landing.size();
+  Moved land(const iovec& landing) {
+    lands_in_ = static_cast<std::byte*>(landing.iov_base);
+    landing_bytes_ = landing.iov_len;
     wake();
     return Moved::begun();
   }

@@ -21,9 +21,9 @@ constexpr std::size_t kMegabyte = 1024 * kKilobyte;
 
 /// Notes what it is asked to do, as far as it has room.
 struct NotingQueue final : RendezvousQueue {
-  struct Read {
+  struct NotedRead {
     verbs::RemoteMemory from;
-    std::byte* to = nullptr;
+    std::vector<ibv_sge> into;
   };
 
   bool send_offer(const verbs::RemoteMemory& piece) noexcept override {
@@ -38,17 +38,17 @@ struct NotingQueue final : RendezvousQueue {
     ++agains;
     return true;
   }
-  bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t) noexcept override {
-    if (room == 0) return false;
-    --room;
-    reads.push_back({from, to});
-    return true;
+  std::size_t places_for_reads() const noexcept override { return room; }
+  std::size_t begin_reads(std::span<const verbs_carrier::Read> begun) noexcept override {
+    for (const auto& read : begun) reads.push_back({read.from, {read.into.begin(), read.into.end()}});
+    room -= begun.size();
+    return begun.size();
   }
 
   std::size_t room = 100;
   int agains = 0;
   std::vector<verbs::RemoteMemory> offers;
-  std::vector<Read> reads;
+  std::vector<NotedRead> reads;
 };
 
 class VerbsAttachments : public ::testing::Test {
@@ -292,6 +292,16 @@ class VerbsFetched : public VerbsAttachments {
     offers.offered(content);
   }
 
+  std::optional<Moved> fetch(MutableBytes landing) {
+    const iovec run{landing.data(), landing.size()};
+    return offers.fetch({&run, 1}, true);
+  }
+  /// Blocks of a kilobyte with gaps as long between them, from the beginning of the memory on.
+  std::vector<iovec> runs(std::size_t count) {
+    std::vector<iovec> made;
+    for (std::size_t i = 0; i < count; ++i) made.push_back({&memory[2 * i * kKilobyte], kKilobyte});
+    return made;
+  }
   /// Declines what waits, and returns the slots of the messages that were dropped with it.
   std::vector<std::uint32_t> decline() {
     std::vector<std::uint32_t> slots;
@@ -299,8 +309,9 @@ class VerbsFetched : public VerbsAttachments {
     return slots;
   }
 
+  static constexpr std::size_t kSegments = 4;
   Inbox inbox{32};
-  FetchedOffers offers{inbox, view, queue, protocol};
+  FetchedOffers offers{inbox, view, queue, protocol, kSegments};
 };
 
 TEST_F(VerbsFetched, OffersAreReadOneBehindTheOtherAndReportedInOrder) {
@@ -308,19 +319,114 @@ TEST_F(VerbsFetched, OffersAreReadOneBehindTheOtherAndReportedInOrder) {
   offer(kMegabyte);
   offer(kKilobyte);
   EXPECT_EQ(inbox.offers_in_front(), 2u);
-  EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
   ASSERT_EQ(queue.reads.size(), 2u);
-  EXPECT_EQ(queue.reads[1].to, memory.data() + kMegabyte);
-  EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(queue.reads[1].into[0].addr, reinterpret_cast<std::uintptr_t>(&memory[kMegabyte]));
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
   offers.on_read();
   EXPECT_EQ(answer(MessageKind::kFetched), 0u) << "only when it is reported";
-  EXPECT_EQ(offers.fetch(memory)->bytes, kMegabyte);
+  EXPECT_EQ(fetch(memory)->bytes, kMegabyte);
   EXPECT_EQ(answer(MessageKind::kFetched), kMegabyte);
   offers.on_read();
-  const Moved last = *offers.fetch(MutableBytes{memory}.subspan(kMegabyte));
+  const Moved last = *fetch(MutableBytes{memory}.subspan(kMegabyte));
   EXPECT_EQ(last.bytes, kKilobyte);
   EXPECT_TRUE(last.exhausted);
   EXPECT_TRUE(offers.empty() && inbox.empty());
+}
+
+TEST_F(VerbsFetched, AnOfferIsReadInPartsWhereItsLandingIsAList) {
+  const auto known = know(memory);
+  offer(10 * kKilobyte);
+  const auto landing = runs(10);
+  EXPECT_EQ(offers.fetch(landing, true)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 3u);
+  EXPECT_EQ(queue.reads[1].from.address, 0x1000 + 4 * kKilobyte);
+  EXPECT_EQ(queue.reads[1].from.bytes, 4 * kKilobyte);
+  ASSERT_EQ(queue.reads[1].into.size(), 4u);
+  EXPECT_EQ(queue.reads[1].into[3].addr, reinterpret_cast<std::uintptr_t>(landing[7].iov_base));
+  EXPECT_EQ(queue.reads[1].into[3].length, kKilobyte);
+  EXPECT_EQ(queue.reads[2].into.size(), 2u);
+  offers.on_read();
+  EXPECT_EQ(offers.fetch(landing, true)->bytes, 4 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), 0u) << "it is answered as a whole";
+  EXPECT_EQ(inbox.offers_in_front(), 1u);
+  offers.on_read();
+  offers.on_read();
+  EXPECT_EQ(offers.fetch(std::span{landing}.subspan(4), true)->bytes, 6 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), 10 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty() && offers.may_end());
+}
+
+// A landing is listed in parts, and the next one is known when these have landed.
+TEST_F(VerbsFetched, AnOfferThatReachesBeyondWhatIsListedIsReadAsFarAsThat) {
+  const auto known = know(memory);
+  offer(10 * kKilobyte);
+  const auto landing = runs(10);
+  EXPECT_EQ(offers.fetch(std::span{landing}.first(3), false)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 1u);
+  EXPECT_EQ(queue.reads[0].from.bytes, 3 * kKilobyte);
+  offers.on_read();
+  EXPECT_EQ(offers.fetch(std::span{landing}.first(3), false)->bytes, 3 * kKilobyte);
+  EXPECT_EQ(offers.fetch(std::span{landing}.subspan(3), true)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(queue.reads.size(), 3u);
+  EXPECT_FALSE(protocol.misbehaves());
+}
+
+TEST_F(VerbsFetched, TheRestOfAnOfferIsDeclinedWhereTheDeviceDoesNotKnowTheLanding) {
+  const auto known = know(MutableBytes{memory}.first(5 * kKilobyte));
+  offer(10 * kKilobyte);
+  inbox.add_bytes(5, 100);
+  const auto landing = runs(10);
+  EXPECT_EQ(offers.fetch(landing, true)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 1u);
+  EXPECT_EQ(queue.reads[0].from.bytes, 3 * kKilobyte);
+  EXPECT_EQ(offers.fetch(landing, true)->kind, Moved::Kind::kBegun) << "what is under way is waited for";
+  offers.on_read();
+  EXPECT_EQ(offers.fetch(landing, true)->bytes, 3 * kKilobyte);
+  EXPECT_FALSE(offers.fetch(std::span{landing}.subspan(3), true).has_value());
+  EXPECT_EQ(decline(), std::vector<std::uint32_t>{5});
+  EXPECT_EQ(answer(MessageKind::kFetched), 3 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kDecline), 7 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty());
+}
+
+TEST_F(VerbsFetched, PiecesOfTwoRegistrationsAreReadApart) {
+  const auto first = know(MutableBytes{memory}.first(3 * kKilobyte));
+  const auto second = know(MutableBytes{memory}.subspan(3 * kKilobyte));
+  offer(4 * kKilobyte);
+  EXPECT_EQ(offers.fetch(runs(4), true)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 2u);
+  EXPECT_EQ(queue.reads[0].into.back().lkey, first->lkey());
+  EXPECT_EQ(queue.reads[1].into.front().lkey, second->lkey());
+}
+
+TEST_F(VerbsFetched, WhatIsWithdrawnInTheMiddleIsAnsweredInParts) {
+  const auto known = know(memory);
+  queue.room = 2;
+  offer(10 * kKilobyte);
+  const auto landing = runs(10);
+  EXPECT_EQ(offers.fetch(landing, true)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 2u);
+  offers.on_read();
+  EXPECT_TRUE(decline().empty());
+  offers.withdrawn();
+  EXPECT_EQ(answer(MessageKind::kFetched), 4 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kDecline), 2 * kKilobyte);
+  offers.on_read();
+  EXPECT_EQ(answer(MessageKind::kFetched), 4 * kKilobyte) << "as soon as it was read";
+  EXPECT_EQ(offers.take_landing_back(), 8 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty());
+}
+
+// As many parts as there are places for reads, besides all the offers that a peer may make.
+TEST_F(VerbsFetched, PartsCountForNothingThatAPeerMayDo) {
+  const auto known = know(memory);
+  for (std::size_t i = 0; i < kOffersMax; ++i) offer(64 * kKilobyte);
+  EXPECT_EQ(offers.fetch(runs(64), false)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(queue.reads.size(), 16u);
+  EXPECT_FALSE(protocol.misbehaves());
+  offer(kKilobyte);
+  EXPECT_TRUE(protocol.misbehaves()) << "one more than may wait";
 }
 
 TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllIsDroppedUntilItComesAgain) {
@@ -328,7 +434,7 @@ TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllIsDroppedUntilItComesAg
   inbox.add_bytes(5, 100);
   offer(kKilobyte);
   inbox.add_bytes(6, 100);
-  EXPECT_FALSE(offers.fetch(memory).has_value());
+  EXPECT_FALSE(fetch(memory).has_value());
   EXPECT_EQ(decline(), (std::vector<std::uint32_t>{6, 5}));
   EXPECT_TRUE(inbox.empty());
   EXPECT_TRUE(offers.declining());
@@ -340,7 +446,7 @@ TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllIsDroppedUntilItComesAg
   offers.comes_again();
   EXPECT_FALSE(offers.declining());
   offer(kKilobyte);
-  EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
   EXPECT_FALSE(protocol.misbehaves());
   offers.comes_again();
   EXPECT_TRUE(protocol.misbehaves()) << "nothing was declined";
@@ -352,7 +458,7 @@ TEST_F(VerbsFetched, WhatIsWithdrawnIsDeclinedOrAnsweredAsSoonAsItWasRead) {
   offer(kMegabyte);
   offer(kKilobyte);
   inbox.add_bytes(9, 100);
-  EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
   EXPECT_EQ(decline(), std::vector<std::uint32_t>{9});
   offers.withdrawn();
   EXPECT_EQ(answer(MessageKind::kDecline), kKilobyte);
@@ -366,7 +472,7 @@ TEST_F(VerbsFetched, WhatIsWithdrawnIsDeclinedOrAnsweredAsSoonAsItWasRead) {
 TEST_F(VerbsFetched, ALandingThatIsTakenBackIsNotKeptRegistered) {
   auto known = know(memory);
   offer(kMegabyte);
-  EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
   known.reset();
   EXPECT_EQ(rdma.live().regions, 1u) << "the device reads into it";
   EXPECT_TRUE(offers.reads_under_way());
@@ -416,7 +522,7 @@ TEST_F(VerbsFetched, WhatNobodyWantsCountsAsFetchedAndIsNotRead) {
 TEST_F(VerbsFetched, AnOfferLargerThanItsAttachmentIsAMisdeed) {
   const auto known = know(memory);
   offer(kKilobyte + 1);
-  EXPECT_EQ(offers.fetch(MutableBytes{memory}.first(kKilobyte))->kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(fetch(MutableBytes{memory}.first(kKilobyte))->kind, Moved::Kind::kBlocked);
   EXPECT_TRUE(protocol.misbehaves());
   EXPECT_TRUE(queue.reads.empty());
 }

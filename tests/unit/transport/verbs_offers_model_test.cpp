@@ -27,8 +27,20 @@ constexpr std::size_t kAttachments = 2;
 /// A head before each attachment, and one behind the last.
 constexpr std::size_t kPieces = 2 * kAttachments + 1;
 
+/// A block of a landing that is a list: three, the last of which is short.
+constexpr std::size_t kRunBytes = 12;
+/// Of them so many are listed at a time, and so many filled by a read.
+constexpr std::size_t kRunsListed = 2;
+constexpr std::size_t kRunsOfARead = 1;
+
 /// Says how the receiver takes an attachment.
-enum class Lands : std::uint8_t { kRegistered, kPlain, kNowhere };
+enum class Lands : std::uint8_t {
+  kRegistered,
+  kRuns,           ///< in blocks
+  kFirstRunKnown,  ///< in blocks, the first of which is registered
+  kPlain,
+  kNowhere
+};
 
 constexpr bool is_attachment(std::size_t piece) {
   return piece % 2 == 1;
@@ -43,6 +55,7 @@ struct Machines {
     for (std::size_t i = 0; i < kAttachments; ++i) {
       kept.push_back(registrations->add(MutableBytes{sources[i]}, {.remote_read = true}).value());
       kept.push_back(registrations->add(MutableBytes{landings[i]}, {}).value());
+      kept.push_back(registrations->add(MutableBytes{half_known[i]}.first(kRunBytes), {}).value());
     }
   }
   testing::SimulatedRdma rdma{{testing::roce_device("sim", 1)}};
@@ -50,6 +63,7 @@ struct Machines {
       verbs::ProtectionDomain::create(verbs::Device::open("sim", rdma).value()).value());
   std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> sources{};
   std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> landings{};
+  std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> half_known{};
   std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> plain{};
   std::vector<std::shared_ptr<const Registration>> kept;
 };
@@ -128,6 +142,7 @@ class Run {
   }
 
  private:
+  static constexpr std::size_t kReadsMax = 2;
   static constexpr std::size_t kTotal = kAttachments * (kAttachmentBytes + kHeadBytes) + kHeadBytes;
 
   struct Message {
@@ -135,10 +150,9 @@ class Run {
     std::uint32_t value = 0;
     std::vector<std::byte> bytes{};
   };
-  struct Read {
+  struct ReadUnderWay {
     std::uint64_t from = 0;
-    std::size_t bytes = 0;
-    std::byte* to = nullptr;
+    std::vector<ibv_sge> into{};
   };
   struct Queue final : RendezvousQueue {
     bool send_offer(const verbs::RemoteMemory& piece) noexcept override {
@@ -150,12 +164,15 @@ class Run {
       wire->push_back({MessageKind::kAgain});
       return true;
     }
-    bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t) noexcept override {
-      reads.push_back({from.address, static_cast<std::size_t>(from.bytes), to});
-      return true;
+    std::size_t places_for_reads() const noexcept override { return kReadsMax - reads.size(); }
+    std::size_t begin_reads(std::span<const Read> begun) noexcept override {
+      for (const Read& read : begun) {
+        reads.push_back({read.from.address, {read.into.begin(), read.into.end()}});
+      }
+      return begun.size();
     }
     std::deque<Message>* wire = nullptr;
-    std::deque<Read> reads;
+    std::deque<ReadUnderWay> reads;
   };
 
   /// The piece at `position`, which becomes the position in it.
@@ -279,12 +296,24 @@ class Run {
       received_ += offers_.skip(kAttachmentBytes - at);
       return;
     }
-    auto& memory = lands == Lands::kRegistered ? its_.landings[piece / 2] : its_.plain[piece / 2];
-    const auto moved = offers_.fetch(MutableBytes{memory}.subspan(at));
+    auto& memory = memory_of(lands, piece);
+    std::vector<iovec> landing;
+    std::size_t listed = at;
+    while (listed < kAttachmentBytes && landing.size() < kRunsListed) {
+      const bool in_runs = lands == Lands::kRuns || lands == Lands::kFirstRunKnown;
+      const std::size_t run = in_runs ? kRunBytes - listed % kRunBytes : kAttachmentBytes;
+      landing.push_back({&memory[listed], std::min(run, kAttachmentBytes - listed)});
+      listed += landing.back().iov_len;
+    }
+    const auto moved = offers_.fetch(landing, listed == kAttachmentBytes);
     if (!moved) return decline();
     if (moved->kind != Moved::Kind::kSome) return;
     ++reported_reads_;
     take_in(piece, at, Bytes{memory}.subspan(at, moved->bytes));
+  }
+  std::array<std::byte, kAttachmentBytes>& memory_of(Lands lands, std::size_t piece) {
+    if (lands == Lands::kPlain) return its_.plain[piece / 2];
+    return lands == Lands::kFirstRunKnown ? its_.half_known[piece / 2] : its_.landings[piece / 2];
   }
   void take_in(std::size_t piece, std::size_t at, Bytes bytes) {
     if (!std::ranges::equal(bytes, Bytes{expected_[piece]}.subspan(at, bytes.size()))) {
@@ -294,9 +323,13 @@ class Run {
   }
   void read() {
     if (queue_.reads.empty()) return;
-    const Read read = queue_.reads.front();
+    const ReadUnderWay read = queue_.reads.front();
     queue_.reads.pop_front();
-    std::memcpy(read.to, reinterpret_cast<const std::byte*>(read.from), read.bytes);
+    const auto* from = reinterpret_cast<const std::byte*>(read.from);
+    for (const ibv_sge& piece : read.into) {
+      std::memcpy(reinterpret_cast<std::byte*>(piece.addr), from, piece.length);
+      from += piece.length;
+    }
     offers_.on_read();
   }
 
@@ -318,7 +351,7 @@ class Run {
   }();
   OfferedBytes offered_{view_, queue_, sender_, kAttachmentBytes};
   Inbox inbox_{64};
-  FetchedOffers offers_{inbox_, view_, queue_, receiver_};
+  FetchedOffers offers_{inbox_, view_, queue_, receiver_, kRunsOfARead};
   std::vector<std::vector<std::byte>> slots_;
   std::size_t consumed_ = 0;
   std::size_t received_ = 0;
@@ -375,7 +408,8 @@ std::size_t explore(Machines& machines, std::array<Lands, kAttachments> lands) {
 
 TEST(VerbsOffersModel, InEveryOrderEverythingArrivesOnceAndNothingIsReadThatWasGivenBack) {
   Machines machines;
-  constexpr std::array kAll{Lands::kRegistered, Lands::kPlain, Lands::kNowhere};
+  constexpr std::array kAll{Lands::kRegistered, Lands::kRuns, Lands::kFirstRunKnown, Lands::kPlain,
+                            Lands::kNowhere};
   for (const Lands first : kAll) {
     for (const Lands second : kAll) {
       SCOPED_TRACE(static_cast<int>(first) * 10 + static_cast<int>(second));

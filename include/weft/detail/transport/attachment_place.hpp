@@ -31,8 +31,6 @@ class AttachmentPlace {
   /// Nothing lands from now on. Returns whether something did.
   bool end() noexcept { return std::exchange(lands_, false); }
 
-  /// The run that comes next, of the `left` bytes of the attachment.
-  MutableBytes next_run(std::uint64_t left) noexcept;
   /// Lists where the next `left` bytes go, as far as `places` suffice, and takes from `left` what they have
   /// room for. Returns how many are used.
   std::size_t list(std::span<iovec> places, std::size_t& left) const noexcept {

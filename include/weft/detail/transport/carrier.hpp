@@ -139,11 +139,11 @@ class Carrier {
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
-  /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
-  /// attachment, else empty; more pieces of that memory may be behind it, and what does not fit in `landing`
-  /// may be copied there. A device may fill the landing: the call that begins that says kBegun, as do
-  /// those that find it under way, and one that has the same `landing` finishes it with kSome.
-  virtual Moved receive(std::span<const iovec> into, MutableBytes landing) = 0;
+  /// Fills `into` from its beginning. `landing` is those of its first pieces that are the memory of an
+  /// attachment, as far as it is listed; none when it does not begin with one. A device may fill the landing:
+  /// the call that begins that says kBegun, as do those that find it under way, and one whose `landing`
+  /// begins at the same place finishes it with kSome.
+  virtual Moved receive(std::span<const iovec> into, std::span<const iovec> landing) = 0;
   /// Returns what receive() would begin with, whole, in the memory where it lies, which begins at a multiple
   /// of 8. Null when it cannot be had so: receive() it then. `exhausted`: asking again at once would give
   /// null.

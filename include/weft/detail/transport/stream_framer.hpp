@@ -79,8 +79,8 @@ class StreamFramer {
   bool paused() const noexcept { return paused_; }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
-  /// The run of the landing that the last receive_into() began with; empty when it did not.
-  MutableBytes landing() noexcept { return direct_ ? place_.next_run(attachment_left_) : MutableBytes{}; }
+  /// Returns how many of the places that the last receive_into() listed are the landing's: the first ones.
+  std::size_t landing_places() const noexcept { return landing_places_; }
   /// Bytes that are still to come of an attachment that lands (`lands`), or of one that is dropped without a
   /// look at it, as is done without checksums; 0 when there is none.
   std::uint64_t attachment_left(bool lands) const noexcept {
@@ -108,7 +108,7 @@ class StreamFramer {
   Bytes pending() const noexcept {
     return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
   }
-  [[gnu::noinline]] std::size_t receive_into_landing(std::span<iovec> places) const noexcept;
+  [[gnu::noinline]] std::size_t receive_into_landing(std::span<iovec> places) noexcept;
   Status parse(FrameSink& sink);
   Step step(FrameSink& sink, Status& failure);
   Step step_hello(FrameSink& sink, Status& failure);
@@ -142,8 +142,8 @@ class StreamFramer {
   bool checksums_ = false;
   bool paused_ = false;
   bool halted_ = false;
-  /// The last receive_into() began with the landing.
-  bool direct_ = false;
+  /// Of the last receive_into(); not 0 when that began with the landing.
+  std::uint8_t landing_places_ = 0;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
   /// Place of the rest of the attachment, and its length; in kSkipHead, how much of header and body is
