@@ -30,22 +30,23 @@
 namespace weft {
 namespace {
 
-// What OpenSSL has allocated.
+// What OpenSSL has allocated since it is counted: two threads that count are slowed down by each other.
+std::atomic<bool> counts{false};
 std::atomic<long> openssl_bytes{0};
 
 void* counted(void* memory) {
-  if (memory != nullptr) openssl_bytes += static_cast<long>(malloc_usable_size(memory));
+  if (memory != nullptr && counts) openssl_bytes += static_cast<long>(malloc_usable_size(memory));
   return memory;
 }
 void* allocate(std::size_t bytes, const char*, int) {
   return counted(std::malloc(bytes));
 }
 void release(void* memory, const char*, int) {
-  if (memory != nullptr) openssl_bytes -= static_cast<long>(malloc_usable_size(memory));
+  if (memory != nullptr && counts) openssl_bytes -= static_cast<long>(malloc_usable_size(memory));
   std::free(memory);
 }
 void* reallocate(void* memory, std::size_t bytes, const char*, int) {
-  if (memory != nullptr) openssl_bytes -= static_cast<long>(malloc_usable_size(memory));
+  if (memory != nullptr && counts) openssl_bytes -= static_cast<long>(malloc_usable_size(memory));
   return counted(std::realloc(memory, bytes));
 }
 
@@ -285,6 +286,7 @@ void compare_rates(const std::string& folder) {
 
 void weigh_idle(const std::string& folder, const char* url) {
   constexpr long kConnections = 1000;
+  counts = true;
   Ours ours{folder, url};
   ours.connect(false);
   const long openssl_before = openssl_bytes;
@@ -339,7 +341,6 @@ void call_beside_connects(const std::string& folder) {
 }
 
 int run() {
-  mallopt(M_ARENA_MAX, 1);
   need(CRYPTO_set_mem_functions(allocate, reallocate, release) == 1, "counting");
   load::raise_file_limit();
   char name[] = "/tmp/weft-tls-XXXXXX";

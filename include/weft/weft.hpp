@@ -11,6 +11,7 @@
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/files/file.hpp"
 #include "weft/functions/blocking.hpp"
 #include "weft/functions/on_loop_of.hpp"
 #include "weft/runtime/loop.hpp"

@@ -91,7 +91,9 @@ std::optional<std::uint32_t> ConsistentHash::pick(const PickRequest& request) no
   if (all.empty()) return std::nullopt;
   const detail::Tried tried = detail::tried_of(request);
   const double most = bound(tried);
-  const std::uint32_t place = place_of(request.key_hash);
+  // One key for all calls that are about nothing would send them to one endpoint.
+  const std::uint64_t key = request.key_hash != 0 ? request.key_hash : request.random;
+  const std::uint32_t place = place_of(key);
   auto at = std::lower_bound(ring_.begin(), ring_.end(), place,
                              [](const Point& point, std::uint32_t wanted) { return point.place < wanted; });
   for (std::size_t step = 0; step < std::min(ring_.size(), kStepsMax); ++step, ++at) {
@@ -99,7 +101,7 @@ std::optional<std::uint32_t> ConsistentHash::pick(const PickRequest& request) no
     const std::uint32_t index = at->index;
     if (has_room(index, most) && !detail::was_tried(tried, index)) return index;
   }
-  std::size_t next = detail::RandomNumbers{request.key_hash}.below(static_cast<std::uint32_t>(all.size()));
+  std::size_t next = detail::RandomNumbers{key}.below(static_cast<std::uint32_t>(all.size()));
   std::optional<std::uint32_t> full;
   for (std::size_t step = 0; step < all.size(); ++step, ++next) {
     if (next == all.size()) next = 0;

@@ -3,17 +3,28 @@
 
 #include <utility>
 
+#include "weft/detail/runtime/client_end.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
+
 namespace weft {
 
 FleetClient::FleetClient(Loop& loop, FleetOptions options, TransportOptions transports)
     : FleetClient(loop, std::move(options), make_transports(std::move(transports))) {}
 
 FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports)
-    : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {}
+    : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {
+  loop.mailbox()->use().add_resident();
+}
 
 FleetClient::~FleetClient() {
-  core_->check_thread();
+  detail::check_end_of_client(loop());
   core_->close();
+  loop().mailbox()->use().remove_resident();
+}
+
+void FleetClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  core_->check_thread();
+  core_->list().serve(entry, std::move(owner));
 }
 
 void FleetClient::close() {

@@ -7,6 +7,7 @@
 
 #include "fleet/check_options.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/fleet/quorum.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft::detail {
@@ -53,6 +54,15 @@ Loop& its_own(Loop& loop) noexcept {
 }
 
 }  // namespace
+
+Status quorum_too_large(std::size_t wanted, std::size_t servers) {
+  Status failure{StatusCode::kFailedPrecondition, Layer::kRpc, [&] {
+                   return std::to_string(wanted) + " good answers were wanted, and there are " +
+                          std::to_string(servers) + " servers to ask";
+                 }};
+  failure.mark_unprocessed();
+  return failure;
+}
 
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
     : loop_(its_own(loop)),
@@ -126,7 +136,10 @@ Duration FleetCore::spread(Duration wait) noexcept {
 
 Status FleetCore::hopeless() const {
   if (!misuse_.ok()) return misuse_;
-  if (list_.members().empty() || !choice_.usable()) return {};
+  if (list_.members().empty()) {
+    return !options_.waits_for_ready && !names_.last_failure().ok() ? reason() : Status{};
+  }
+  if (!choice_.usable()) return {};
   const std::size_t used = choice_.used();
   // What another attempt cannot change is not waited for; nobody at all may become somebody by the next list.
   if (used != 0 && links_.refused() == used) return reason();

@@ -3,10 +3,13 @@
 #include "support/kernel_calls.hpp"
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <cstdarg>
 
 namespace weft::testing {
 
@@ -22,6 +25,30 @@ std::size_t kernel_calls() noexcept {
 
 // The program's own names come before those of the C library, also for the library's callers.
 extern "C" {
+ssize_t read(int fd, void* data, size_t size) {
+  ++weft::testing::asked;
+  return ::syscall(SYS_read, fd, data, size);
+}
+ssize_t write(int fd, const void* data, size_t size) {
+  ++weft::testing::asked;
+  return ::syscall(SYS_write, fd, data, size);
+}
+ssize_t sendto(int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t length) {
+  ++weft::testing::asked;
+  return ::syscall(SYS_sendto, fd, data, size, flags, to, length);
+}
+ssize_t recvfrom(int fd, void* data, size_t size, int flags, sockaddr* from, socklen_t* length) {
+  ++weft::testing::asked;
+  return ::syscall(SYS_recvfrom, fd, data, size, flags, from, length);
+}
+int ioctl(int fd, unsigned long request, ...) noexcept {
+  ++weft::testing::asked;
+  std::va_list more;
+  va_start(more, request);
+  void* const argument = va_arg(more, void*);
+  va_end(more);
+  return static_cast<int>(::syscall(SYS_ioctl, fd, request, argument));
+}
 ssize_t send(int fd, const void* data, size_t size, int flags) {
   ++weft::testing::asked;
   return ::syscall(SYS_sendto, fd, data, size, flags, nullptr, 0);

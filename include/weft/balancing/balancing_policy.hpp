@@ -41,7 +41,7 @@ struct PickRequest {
   TimePoint now;
   /// A number of the whole range, a new one for each pick.
   std::uint64_t random = 0;
-  /// Hash of what the call is about, for ConsistentHash.
+  /// Hash of what the call is about, for ConsistentHash; zero: about nothing.
   std::uint64_t key_hash = 0;
   /// Endpoints that this call was sent to before; none of them is picked. At most kTriedMax are read.
   std::span<const std::uint32_t> tried = {};

@@ -15,9 +15,9 @@ struct ConsistentHashOptions {
 };
 
 /// Calls of one key go to one endpoint (PickRequest::key_hash), and where that is full, out, or was tried, to
-/// the next one for this key. When one of n endpoints leaves, its keys move and no others; when one comes, it
-/// takes about 1 / n of them. Every client with the same list agrees, for the ring depends on keys and
-/// weights only; LocalityFirst and Subset around it would make them disagree.
+/// the next one for this key. Calls without a key are spread. When one of n endpoints leaves, its keys move
+/// and no others; when one comes, it takes about 1 / n of them. Every client with the same list agrees, for
+/// the ring depends on keys and weights only; LocalityFirst and Subset around it would make them disagree.
 ///
 /// Sources: Karger et al.: Consistent Hashing and Random Trees, 1997; Mirrokni, Thorup, Zadimoghaddam:
 /// Consistent Hashing with Bounded Loads, 2016. O(log n) for a pick, and more steps the

@@ -15,6 +15,8 @@
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
 #include "weft/functions/call.hpp"
+#include "weft/functions/function_server.hpp"
+#include "weft/functions/peer.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transports.hpp"
 
@@ -62,8 +64,11 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
 /// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
 /// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
-/// that its outcome is unknown.
-class FleetClient final {
+/// that its outcome is unknown. Threads without a loop write blocking(fleet) (weft/fleet/blocking_fleet.hpp).
+///
+/// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
+/// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
+class FleetClient final : public FunctionServer<FleetClient> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
   /// nothing fails every call with kInvalidArgument.
@@ -109,9 +114,9 @@ class FleetClient final {
                      detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
-  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all(); kUnavailable
-  /// when there are fewer, with the first failure: the calls of those that answered well have run all the
-  /// same.
+  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all();
+  /// kFailedPrecondition, and nobody was asked, when there are not so many servers; kUnavailable when fewer
+  /// answered well, with the first failure: the calls of those that did have run all the same.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_quorum(std::size_t wanted,
@@ -121,6 +126,10 @@ class FleetClient final {
         wanted, at_all<M>(core_, options, wanted,
                           detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
   }
+
+  /// The seam for FunctionServer, as CallClient::register_method(), for all servers of the list and those
+  /// that come into it. Before the first call. Throws std::bad_alloc.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
   void close();
@@ -154,12 +163,17 @@ class FleetClient final {
     std::vector<FleetReply<R>> replies;
     CancelScope* scope = co_await this_cancel_scope();
     core->on_call();
+    detail::TurnOfLoop turn{core->loop()};
+    co_await turn;
     detail::FleetRun run{core, method_key<M>, options, scope};
-    while (!core->has_servers()) {
-      if (!core->misuse().ok()) co_return core->misuse();
+    while (core->servers() == 0) {
+      if (Status why = core->hopeless(); !why.ok()) co_return why;
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);
       if (!waited.ok()) co_return waited.status();
+    }
+    if (wanted != kAll && wanted > core->servers()) {
+      co_return detail::quorum_too_large(wanted, core->servers());
     }
     std::deque<detail::FleetHold> holds;
     std::vector<Task<Result<R>>> calls;

@@ -55,8 +55,8 @@ struct FleetOptions {
   /// answer counts, the other call is cancelled. Zero: never.
   Duration backup_after = Duration::zero();
   /// True: a call waits until one of the servers is connected, or its own time is over. False: it fails when
-  /// no server can be reached. The first list is always waited for; what another attempt cannot mend, such as
-  /// URLs of no known scheme at all servers, never is.
+  /// no server can be reached, and while there is no list yet as soon as the name could not be looked up.
+  /// What another attempt cannot mend, such as URLs of no known scheme at all servers, is never waited for.
   bool waits_for_ready = true;
   /// True: where a server refuses a call and says how long to wait, this fleet does not call the method there
   /// until then; other servers are called meanwhile. Where all of them said so, calls wait for the first, or
@@ -72,7 +72,8 @@ struct FleetCallOptions {
   /// Every attempt has these; the time is that of all attempts together. With `idempotent`, or for
   /// `idempotent<f>`, a call that may have run is tried again.
   CallOptions call{};
-  /// Hash of what the call is about (key_hash(text)), for ConsistentHash.
+  /// Hash of what the call is about (key_hash(text)), for ConsistentHash. Zero: it is about nothing that one
+  /// server keeps, and goes to any.
   std::uint64_t key_hash = 0;
   /// In place of FleetOptions::retry; stays until the call has ended. Null: that.
   const FleetRetry* retry = nullptr;

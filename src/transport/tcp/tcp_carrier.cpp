@@ -56,22 +56,23 @@ Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket so
                                                            const SocketAddress& peer,
                                                            const ConnectionOptions& options) {
   std::unique_ptr<TcpCarrier> carrier;
+  const SocketAddress local = local_address_of(socket.fd());
   if (peer.family() == AF_UNIX) {
-    carrier = std::make_unique<UnixCarrier>(loop, std::move(socket), peer);
+    carrier = std::make_unique<UnixCarrier>(loop, std::move(socket), peer, local);
   } else {
-    carrier = std::make_unique<TcpCarrier>(loop, std::move(socket), peer);
+    carrier = std::make_unique<TcpCarrier>(loop, std::move(socket), peer, local);
   }
   Result<void> watched = loop.watch(*carrier, carrier->socket_.fd());
   if (!watched) return std::move(watched).status();
   return make_connection(loop, options, std::move(carrier));
 }
 
-TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer)
+TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local)
     : loop_(loop),
       socket_(std::move(socket)),
       unix_(peer.family() == AF_UNIX),
-      local_(endpoint_text(local_address_of(socket_.fd()), peer)),
-      remote_(endpoint_text(peer, local_address_of(socket_.fd()))) {}
+      local_(endpoint_text(local, peer)),
+      remote_(endpoint_text(peer, local)) {}
 
 TcpCarrier::~TcpCarrier() {
   loop_.unwatch(*this);

@@ -19,7 +19,7 @@ class TcpCarrier : public Carrier, private FdWatch {
   /// (errno).
   static Result<std::unique_ptr<Connection>> connection(Loop& loop, Socket socket, const SocketAddress& peer,
                                                         const ConnectionOptions& options);
-  TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer);
+  TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local);
   ~TcpCarrier() override;
 
   const Capabilities& capabilities() const override;

@@ -28,8 +28,8 @@ msghdr message_of(std::span<const iovec> pieces, std::span<std::byte> control) {
 
 // The system notes them when the socket connects, and they stay as they were then. Where it says nothing, or
 // memory is out, the peer is nobody.
-UnixCarrier::UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer)
-    : TcpCarrier(loop, std::move(socket), peer) {
+UnixCarrier::UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local)
+    : TcpCarrier(loop, std::move(socket), peer, local) {
   ucred process{};
   socklen_t length = sizeof process;
   if (::getsockopt(fd(), SOL_SOCKET, SO_PEERCRED, &process, &length) != 0 || length != sizeof process) return;

@@ -11,7 +11,7 @@ namespace weft::detail::tcp {
 /// Carries bytes over a Unix stream socket, and descriptors beside them while somebody looks for them.
 class UnixCarrier final : public TcpCarrier, private DescriptorPassing {
  public:
-  UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer);
+  UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local);
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override {
     return looking_ ? receive_with_descriptors(into) : TcpCarrier::receive(into, landing);

@@ -120,6 +120,8 @@ bool Session::open() noexcept {
     SSL_set_connect_state(ssl_.get());
   } else {
     SSL_set_accept_state(ssl_.get());
+    // Who has to prove who it is hears nothing before that.
+    if (SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE) greeting_ = Greeting::kToCome;
   }
   return true;
 }
@@ -180,9 +182,26 @@ Session::Outcome Session::outcome_of(int result) noexcept {
   }
 }
 
+// The answer to a client's first message, and no further. OpenSSL stops there for servers that read data
+// which came with that message; no ticket allows any here, and what comes all the same is dropped.
+Session::Outcome Session::say_our_part() noexcept {
+  char none = 0;
+  std::size_t got = 0;
+  const int result = SSL_read_early_data(ssl_.get(), &none, sizeof none, &got);
+  if (result == SSL_READ_EARLY_DATA_ERROR) return outcome_of(0);
+  if (SSL_is_init_finished(ssl_.get()) == 1) return Outcome::kDone;  // TLS 1.2 has no such place
+  greeting_ = Greeting::kNow;
+  return Outcome::kGreets;
+}
+
 Session::Outcome Session::shake_hands() noexcept {
   ERR_clear_error();
   asks_left_ = INT_MAX;
+  if (greeting_ == Greeting::kToCome) {
+    const Outcome outcome = say_our_part();
+    if (outcome != Outcome::kDone) return outcome;
+  }
+  greeting_ = Greeting::kNone;
   const int result = SSL_do_handshake(ssl_.get());
   if (result != 1) return outcome_of(result);
   SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
@@ -206,7 +225,8 @@ bool Session::takes_more() const noexcept {
 
 Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {
   taken = 0;
-  spare_buffers_.used();
+  if (!is_greeting()) spare_buffers_.used();
+  const auto encrypt = is_greeting() ? SSL_write_early_data : SSL_write_ex;
   const std::size_t records = (total_of(from) + kRecordBytes - 1) / kRecordBytes;
   // Twelve of the longest records at most: what this side encrypts beyond that the peer could be decrypting.
   if (!output_.open(std::min<std::size_t>(records, 12) * kRecordRoom + kWordsRoom)) {
@@ -220,7 +240,7 @@ Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken)
     const Bytes record = gatherer.next(scratch);
     ERR_clear_error();
     std::size_t written = 0;
-    const int result = SSL_write_ex(ssl_.get(), record.data(), record.size(), &written);
+    const int result = encrypt(ssl_.get(), record.data(), record.size(), &written);
     if (result != 1) {
       const Outcome outcome = outcome_of(result);
       if (outcome != Outcome::kFailed) failure_ = failure_of(*ssl_, side_);  // there was room for all of it

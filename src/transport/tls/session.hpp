@@ -26,6 +26,7 @@ class Session final : public StreamSecret {
     kDone,
     kWantsInput,   ///< again when there is more in input()
     kWantsOutput,  ///< again when output() has room
+    kGreets,       ///< a server has said its part of the handshake: write() behind it, and go on
     kEnded,        ///< the peer has said that no more comes
     kFailed,       ///< see failure(); output() may have an alert that tells the peer
   };
@@ -43,8 +44,11 @@ class Session final : public StreamSecret {
   CipherBuffer& output() noexcept { return output_; }
   Side side() const noexcept { return side_; }
 
-  /// Goes on with the handshake. kDone: it is over.
+  /// Goes on with the handshake. kDone: it is over. kGreets comes once, before it is.
   Outcome shake_hands() noexcept;
+  /// From kGreets to the next shake_hands(): write() is for a peer of which nothing is known, so for what
+  /// everybody may read.
+  bool is_greeting() const noexcept { return greeting_ == Greeting::kNow; }
   /// Decrypts into `into`. kDone: `got` bytes, at least one.
   Outcome read(MutableBytes into, std::size_t& got) noexcept;
   /// Little is in output(), and a record has room behind it.
@@ -74,6 +78,7 @@ class Session final : public StreamSecret {
   static long control_bio(BIO* bio, int command, long number, void* pointer) noexcept;
   static BIO_METHOD* bio_method() noexcept;
   Outcome outcome_of(int result) noexcept;
+  Outcome say_our_part() noexcept;
 
   CipherBuffer input_;
   CipherBuffer output_;
@@ -83,6 +88,8 @@ class Session final : public StreamSecret {
   SpareBuffers spare_buffers_;
   /// Times that OpenSSL may still ask for input before it has to have bytes for us.
   int asks_left_ = 0;
+  enum class Greeting : std::uint8_t { kNone, kToCome, kNow };
+  Greeting greeting_ = Greeting::kNone;
   Status failure_;
 };
 

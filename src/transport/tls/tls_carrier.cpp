@@ -105,10 +105,14 @@ void TlsCarrier::work() noexcept {
     case State::kShaking:
       return shake_hands();
     case State::kOpen:
+      // What the peer said already may be what the owner waits for: then all of it leaves together.
+      if (!session_.input().empty()) owner().on_readable();
+      if (state_ != State::kOpen) return;
+      [[fallthrough]];
     case State::kPlain:
       owner().on_writable();
-      // The last words of the handshake, if the owner had none to send behind them.
-      pipe_.flush(session_.output());
+      // The last words of the handshake leave alone if the owner has none for this turn's end.
+      if (!session_.output().empty()) loop_.at_turn_end(work_);
       if (state_ == State::kOpen || state_ == State::kPlain) owner().on_readable();
       return;
     case State::kFailed:
@@ -138,11 +142,18 @@ void TlsCarrier::shake_hands() noexcept {
     loop_.read_clock();
     // What is said last leaves with the owner's first bytes.
     if (outcome == Session::Outcome::kDone) return opened(State::kOpen);
+    if (outcome == Session::Outcome::kGreets) {
+      loop_.at_turn_end(work_);
+      owner().on_writable();
+      if (session_.input().empty() && pipe_.is_drained()) return;  // more of it will be told
+      continue;
+    }
     const bool flushed = pipe_.flush(session_.output());
     if (pipe_.send_error() != 0)
       return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
     switch (outcome) {
       case Session::Outcome::kDone:
+      case Session::Outcome::kGreets:
         return;
       case Session::Outcome::kWantsInput: {
         const Moved moved = fill();
@@ -227,8 +238,10 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
     MutableBytes rest{static_cast<std::byte*>(place.iov_base), place.iov_len};
     while (!rest.empty()) {
       std::size_t got = 0;
+      const bool left = !session_.output().empty();
       const Session::Outcome outcome = session_.read(rest, got);
-      if (!session_.output().empty()) pipe_.flush(session_.output());  // an answer of TLS's own
+      // An answer of TLS's own. What was there before has its way: the socket reports, or it is work()'s.
+      if (!left && !session_.output().empty()) pipe_.flush(session_.output());
       switch (outcome) {
         case Session::Outcome::kDone:
           total += got;
@@ -248,6 +261,8 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
           if (session_.output().empty()) break;
           read_waits_ = true;
           return so_far(Moved::blocked(), true);
+        case Session::Outcome::kGreets:  // a handshake's alone
+          return so_far(Moved::blocked(), true);
         case Session::Outcome::kEnded:
           if (total > 0) return Moved::some(total, false);  // the next one meets it again
           // A peer that has gone said goodbye and then reset the stream. That is reported once, and nobody
@@ -264,7 +279,7 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
 }
 
 Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
-  if (!is_open()) {
+  if (!is_open() && !session_.is_greeting()) {
     return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
   }
   const bool joins = session_.takes_more() && pipe_.send_error() == 0;
@@ -314,6 +329,7 @@ void TlsCarrier::shut() {
   loop_.disarm(*this);
   terms_.leave(*this);
   loop_.unschedule(work_);
+  work_.TurnEndHook::unlink();
   pipe_.stream().shut();
   session_.input().clear();
   session_.output().clear();
@@ -343,6 +359,11 @@ void TlsCarrier::on_writable() {
   end_if_due();
   owner().on_writable();
   if (state_ == State::kOpen && std::exchange(read_waits_, false)) owner().on_readable();
+}
+
+void TlsCarrier::Work::on_turn_end() {
+  carrier.pipe_.flush(carrier.session_.output());
+  if (carrier.state_ == State::kShaking && carrier.pipe_.send_error() != 0) schedule();
 }
 
 void TlsCarrier::on_report_end() {

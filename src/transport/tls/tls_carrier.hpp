@@ -11,6 +11,7 @@
 #include "transport/tls/terms.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/transport/carrier.hpp"
 
 namespace weft::detail::tls {
@@ -23,7 +24,9 @@ namespace weft::detail::tls {
 ///                                           |  '------> lingering ---------> failed: the owner hears it
 ///                                           '--the first byte is none of TLS, TlsOptions::plain_too--> plain
 ///
-/// shaking: receive() and send() say blocked, and the owner hears when that is over. lingering: the peer's
+/// shaking: receive() and send() say blocked, and the owner hears when that is over. A server whose clients
+/// are not asked who they are lets its owner send once before: behind its part of the handshake, so that a
+/// client has its first words when its own part is said, and not a round trip later. lingering: the peer's
 /// end is awaited for a moment, so that it reads the alert before the stream is reset. plain: bytes go
 /// through as they are.
 class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
@@ -52,11 +55,13 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
  private:
   enum class State : std::uint8_t { kMade, kShaking, kOpen, kPlain, kLingering, kFailed, kShut };
   enum class Ending : std::uint8_t { kNo, kWanted, kSaid, kLeft };
-  struct Work : Ready {
+  struct Work : Ready, TurnEndHook {
     explicit Work(TlsCarrier& its) noexcept;
     void schedule() noexcept;
     /// For the next step of a handshake, see HandshakeTurns.
     void await_turn() noexcept;
+    /// Sends what the owner has let lie until then.
+    void on_turn_end() override;
     TlsCarrier& carrier;
   };
 

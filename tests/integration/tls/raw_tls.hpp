@@ -38,6 +38,7 @@ class RawTls {
     return SSL_write_early_data(ssl_.get(), bytes.data(), bytes.size(), &written) == 1;
   }
   bool early_is_refused() const { return SSL_get_early_data_status(ssl_.get()) == SSL_EARLY_DATA_REJECTED; }
+  bool has_ticket() const { return SSL_SESSION_is_resumable(SSL_get_session(ssl_.get())) == 1; }
   bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
   bool shake_hands() { return SSL_do_handshake(ssl_.get()) == 1; }
   /// Speaks nothing above TLS 1.2. Before the handshake.

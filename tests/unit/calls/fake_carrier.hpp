@@ -15,6 +15,8 @@ using namespace weft::detail;
 /// Carrier of which the test is the peer: it keeps what was sent, and gives what the test says has arrived.
 class FakeCarrier final : public Carrier {
  public:
+  explicit FakeCarrier(const Capabilities& capabilities = {.name = "fake"}) : capabilities_(capabilities) {}
+
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string local_endpoint() const override { return "fake://here"; }
   std::string remote_endpoint() const override { return "fake://there"; }
@@ -72,7 +74,7 @@ class FakeCarrier final : public Carrier {
   bool is_shut() const { return shut_; }
 
  private:
-  Capabilities capabilities_{.name = "fake"};
+  Capabilities capabilities_;
   std::string arrived_;
   std::string sent_;
   std::size_t room_ = SIZE_MAX;

@@ -11,20 +11,19 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
-#include "support/manual_time.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"
+#include "unit/calls/model_calls.hpp"
+#include "unit/calls/model_walk.hpp"
 #include "weft/detail/calls/exchange_reader.hpp"
 #include "weft/detail/calls/exchange_writer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/calls/served_call.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
 
@@ -33,6 +32,11 @@ namespace {
 
 using namespace weft::detail;
 using namespace std::chrono_literals;
+using calls_testing::Ground;
+using calls_testing::kFewerSteps;
+using calls_testing::kStreamed;
+using calls_testing::ModelStream;
+using calls_testing::ModelTarget;
 
 constexpr std::uint32_t kWindow = 100;
 constexpr std::size_t kSmall = 8;    // costs 48, so that three are let through
@@ -62,68 +66,6 @@ const char* const kActNames[] = {
     "client discards",     "client cancels",      "client drops", "server writes",
     "server writes large", "server ends",         "server reads", "server answers",
     "server fails",        "to server",           "to client",    "lost"};
-
-std::string no_text(const MethodKey&) {
-  return {};
-}
-MethodKey stream_key() {
-  MethodKey key{12, 22, "streamed", &no_text};
-  key.streams = true;
-  return key;
-}
-const MethodKey kStreamed = stream_key();
-
-class ModelStream final : public OpenedStream {
- public:
-  explicit ModelStream(CallTarget& target)
-      : OpenedStream(target, kStreamed, std::make_unique<CallDetails>(CallOptions{}, false)) {}
-  void open_now() {
-    const Begun begun = OpenedStream::open(0);
-    if (begun.body != nullptr) opened(begun);
-    set_end_waiter(&waiter_);
-  }
-  int woken() const { return waiter_.runs; }
-
- private:
-  struct Waiter : Ready {
-    Waiter() : Ready([](Ready* self) noexcept { ++static_cast<Waiter*>(self)->runs; }) {}
-    int runs = 0;
-  };
-  std::size_t body_bytes() const override { return 0; }
-  void encode_body(std::byte*) const override {}
-  void decode_answer(Bytes, Status&) noexcept override {}
-  Waiter waiter_;
-};
-
-class ModelTarget final : public CallTarget {
- public:
-  ModelTarget(Loop& loop, Session& session) : CallTarget(loop, kNoTimeout, true) {
-    set_open_session(&session);
-  }
-  void withdraw(PendingCall&) noexcept override {}
-  void close() { set_open_session(nullptr); }
-
- private:
-  Begun begin_without_session(PendingCall& call, std::size_t) override {
-    return call.refuse({StatusCode::kUnavailable, Layer::kRpc, "no session"});
-  }
-};
-
-struct Quiet final : Logger {
-  void write(LogLevel, std::string_view) override {}
-};
-
-/// Loop and memory that all runs use.
-struct Ground {
-  Ground() {
-    LoopOptions options;
-    options.clock = &clock;
-    loop = Loop::create(options).value();
-  }
-  ManualClock clock;
-  std::unique_ptr<Loop> loop;
-  Quiet logger;
-};
 
 RpcLimits model_limits() {
   RpcLimits limits;
@@ -625,53 +567,11 @@ class Run final {
   std::string wrong_;
 };
 
-using Acts = std::vector<Act>;
-
-std::string names_of(const Acts& path) {
-  std::string text;
-  for (const Act act : path) text += std::string{kActNames[static_cast<std::size_t>(act)]} + ", ";
-  return text;
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kFewerSteps = 1;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::size_t kFewerSteps = 1;
-#else
-constexpr std::size_t kFewerSteps = 0;
-#endif
-#else
-constexpr std::size_t kFewerSteps = 0;
-#endif
-
 /// Walks through all that can become of the stream within `depth` of `acts`; returns how many states there
 /// are.
 std::size_t walk(const std::vector<Act>& acts, std::size_t depth, bool blocks = false) {
   Ground ground;
-  std::deque<Acts> open{{}};
-  std::set<std::string> seen;
-  while (!open.empty()) {
-    const Acts path = std::move(open.front());
-    open.pop_front();
-    for (const Act next : acts) {
-      auto run = std::make_unique<Run>(ground, blocks);
-      for (const Act act : path) run->act(act);
-      const std::string before = run->state();
-      run->act(next);
-      Acts further = path;
-      further.push_back(next);
-      const std::string after = run->state();
-      const bool is_new = after != before && seen.insert(after).second;
-      if (is_new) run->finish();
-      EXPECT_EQ(run->wrong(), "") << names_of(further);
-      if (!run->wrong().empty()) return seen.size();
-      if (is_new && further.size() < depth) open.push_back(std::move(further));
-    }
-  }
-  ::testing::Test::RecordProperty("states", static_cast<int>(seen.size()));
-  std::printf("%zu states\n", seen.size());
-  return seen.size();
+  return calls_testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, blocks); });
 }
 
 std::vector<Act> all_acts() {

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,17 +18,24 @@
 #include "calls/session.hpp"
 #include "support/manual_time.hpp"
 #include "support/wire_bytes.hpp"
+#include "unit/calls/device_carrier.hpp"
+#include "unit/calls/model_calls.hpp"
+#include "unit/calls/model_walk.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/transport/carrier.hpp"
 
 namespace weft::transfers_model {
 namespace {
 
 using namespace weft::detail;
 using namespace std::chrono_literals;
+using calls_testing::CountingWaiter;
+using calls_testing::DeviceCarrier;
+using calls_testing::Ground;
+using calls_testing::kFewerSteps;
+using calls_testing::ModelTarget;
 using wire::FrameFlags;
 
 constexpr std::size_t kPartBytes = std::size_t{64} * 1024;
@@ -56,86 +61,6 @@ enum class Act : std::uint8_t {
 const char* const kActNames[] = {"sent",      "landed", "announces", "piece", "misplaced",
                                  "peer ends", "cancel", "drop",      "lost",  "time"};
 
-/// Device that reads and writes memory when the test says so: until then the memory is lent.
-class DeviceCarrier final : public Carrier {
- public:
-  struct Operation {
-    std::byte* memory = nullptr;
-    std::size_t bytes = 0;
-    bool done = false;
-    bool active() const { return memory != nullptr && !done; }
-    bool uses(Bytes other) const {
-      return active() && memory < other.data() + other.size() && other.data() < memory + bytes;
-    }
-  };
-
-  /// `there` is true as long as it is.
-  DeviceCarrier(bool& there, Buffer memory) : there_(there), memory_(std::move(memory)) { there_ = true; }
-  ~DeviceCarrier() override { there_ = false; }
-
-  const Capabilities& capabilities() const override { return capabilities_; }
-  Moved send(std::span<const iovec> from, std::size_t leased) override {
-    if (sending.active()) return Moved::begun(sending.bytes);
-    if (sending.done) return Moved::some(std::exchange(sending, {}).bytes, false);
-    if (leased > 0) {
-      sending = {static_cast<std::byte*>(from[0].iov_base), leased, false};
-      return Moved::begun(leased);
-    }
-    sent.append(static_cast<const char*>(from[0].iov_base), from[0].iov_len);
-    return Moved::some(from[0].iov_len, false);
-  }
-  Moved receive(std::span<const iovec> into, std::span<const iovec> places) override {
-    if (landing.active()) return Moved::begun();
-    if (landing.done) return Moved::some(std::exchange(landing, {}).bytes, arrived.empty());
-    if (arrived.empty()) return Moved::blocked();
-    const std::size_t part = std::min(into[0].iov_len, arrived.size());
-    if (!places.empty()) {
-      landing = {static_cast<std::byte*>(places[0].iov_base), part, false};
-      return Moved::begun();
-    }
-    std::memcpy(into[0].iov_base, arrived.data(), part);
-    arrived.erase(0, part);
-    return Moved::some(part, arrived.empty());
-  }
-  Moved reclaim_sending() override {
-    finish_sending();
-    return sending.done ? Moved::some(std::exchange(sending, {}).bytes, false) : Moved::blocked();
-  }
-  Moved reclaim_landing() override {
-    finish_landing();
-    return landing.done ? Moved::some(std::exchange(landing, {}).bytes, false) : Moved::blocked();
-  }
-  bool gives_back_at_once(Lent what) override {
-    return what == Lent::kSending ? !sending.active() : !landing.active();
-  }
-  Buffer landing_memory(std::size_t) override { return std::move(memory_); }
-  void end_sending() override {}
-  void shut() override { sending = landing = {}; }
-
-  void finish_sending() {
-    if (!sending.active()) return;
-    sent.append(reinterpret_cast<const char*>(sending.memory), sending.bytes);
-    sending.done = true;
-  }
-  void finish_landing() {
-    if (!landing.active()) return;
-    std::memcpy(landing.memory, arrived.data(), landing.bytes);
-    arrived.erase(0, landing.bytes);
-    landing.done = true;
-  }
-  CarrierOwner& its_owner() { return owner(); }
-
-  Operation sending;
-  Operation landing;
-  std::string arrived;
-  std::string sent;
-
- private:
-  bool& there_;
-  Buffer memory_;
-  Capabilities capabilities_{.name = "device", .lease_bytes_min = 1024, .piece_bytes = kPartBytes};
-};
-
 std::string no_text(const MethodKey&) {
   return {};
 }
@@ -153,44 +78,10 @@ class ModelCall final : public PendingCall {
   int woken() const { return waiter_.runs; }
 
  private:
-  struct Waiter : Ready {
-    Waiter() : Ready([](Ready* self) noexcept { ++static_cast<Waiter*>(self)->runs; }) {}
-    int runs = 0;
-  };
   std::size_t body_bytes() const override { return 0; }
   void encode_body(std::byte*) const override {}
   void decode_answer(Bytes, Status&) noexcept override {}
-  Waiter waiter_;
-};
-
-class ModelTarget final : public CallTarget {
- public:
-  ModelTarget(Loop& loop, Session& session) : CallTarget(loop, kNoTimeout, true) {
-    set_open_session(&session);
-  }
-  void withdraw(PendingCall&) noexcept override {}
-  void close() { set_open_session(nullptr); }
-
- private:
-  Begun begin_without_session(PendingCall& call, std::size_t) override {
-    return call.refuse({StatusCode::kUnavailable, Layer::kRpc, "no session"});
-  }
-};
-
-struct Quiet final : Logger {
-  void write(LogLevel, std::string_view) override {}
-};
-
-/// Loop and memory that all runs use.
-struct Ground {
-  Ground() {
-    LoopOptions options;
-    options.clock = &clock;
-    loop = Loop::create(options).value();
-  }
-  ManualClock clock;
-  std::unique_ptr<Loop> loop;
-  Quiet logger;
+  CountingWaiter waiter_;
 };
 
 /// Caller: our request has an attachment, and its answer. Server: the peer's request has, and our answer.
@@ -206,7 +97,9 @@ class Run final : private SessionOwner {
     host_.calls = MethodCounts{1};
     host_.memory.emplace(std::make_shared<MemoryBudget>(limits_.process_memory_max));
     free_ = host_.memory->free();
-    auto carrier = std::make_unique<DeviceCarrier>(carrier_is_there_, memory_to_land());
+    auto carrier = std::make_unique<DeviceCarrier>(
+        carrier_is_there_, kPartBytes,
+        [memory = memory_to_land()](std::size_t) mutable { return std::move(memory); });
     carrier_ = carrier.get();
     auto connection = std::make_unique<Connection>(loop(), connection_options(limits_), std::move(carrier));
     const SessionSetup setup{loop(), *this, limits_, host_, ground_.logger, false, 1s};
@@ -508,53 +401,13 @@ class Run final : private SessionOwner {
   std::string wrong_;
 };
 
-using Acts = std::vector<Act>;
-
-std::string names_of(const Acts& path) {
-  std::string text;
-  for (const Act act : path) text += std::string{kActNames[static_cast<std::size_t>(act)]} + ", ";
-  return text;
-}
-
-// A sanitizer takes ten times as long, and finds on shorter ways what it can find.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kFewerSteps = 1;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::size_t kFewerSteps = 1;
-#else
-constexpr std::size_t kFewerSteps = 0;
-#endif
-#else
-constexpr std::size_t kFewerSteps = 0;
-#endif
-
 /// Walks through all that can become of the transfers within `depth` steps; returns how many states there
 /// are.
 std::size_t walk(Side side, std::size_t depth) {
   Ground ground;
-  std::deque<Acts> open{{}};
-  std::set<std::string> seen;
-  while (!open.empty()) {
-    const Acts path = std::move(open.front());
-    open.pop_front();
-    for (int i = 0; i < static_cast<int>(Act::kCount); ++i) {
-      auto run = std::make_unique<Run>(ground, side);
-      for (const Act act : path) run->act(act);
-      const std::string before = run->state();
-      run->act(static_cast<Act>(i));
-      Acts further = path;
-      further.push_back(static_cast<Act>(i));
-      const std::string after = run->state();
-      const bool is_new = after != before && seen.insert(after).second;
-      if (is_new) run->finish();
-      EXPECT_EQ(run->wrong(), "") << names_of(further);
-      if (!run->wrong().empty()) return seen.size();
-      if (is_new && further.size() < depth) open.push_back(std::move(further));
-    }
-  }
-  ::testing::Test::RecordProperty("states", static_cast<int>(seen.size()));
-  return seen.size();
+  std::vector<Act> acts;
+  for (int i = 0; i < static_cast<int>(Act::kCount); ++i) acts.push_back(static_cast<Act>(i));
+  return calls_testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, side); });
 }
 
 TEST(TransfersModel, OfACallEndInEveryOrderOfEventsWithTheirMemoryGivenBackOnce) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: calls of many servers behind a name, on a clock that stands still.
 #include "unit/fleet/fleet_testing.hpp"
+#include "weft/balancing/consistent_hash.hpp"
 #include "weft/balancing/random_pick.hpp"
 #include "weft/balancing/round_robin.hpp"
 
@@ -189,6 +190,51 @@ TEST_F(Fleets, WaitForNothingThatCannotCome) {
   EXPECT_LE(clock_.now() - before, 1s);
 }
 
+TEST_F(Fleets, WaitForNoNameThatCannotBeLookedUpIfTheyDoNotWait) {
+  FleetOptions given;
+  given.name = "file:/nowhere/list";
+  given.waits_for_ready = false;
+  FleetClient& fleet = make_named(std::move(given));
+  const TimePoint before = clock_.now();
+  const Result<int> reply = run(fleet.call<&Replica::ask>());
+  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
+  EXPECT_NE(reply.status().to_string().find("/nowhere/list"), std::string::npos)
+      << reply.status().to_string();
+  EXPECT_FALSE(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).ok());
+  EXPECT_LE(clock_.now() - before, 1s);
+}
+
+TEST_F(Fleets, AreCalledOutsideOfATurnOfTheirLoopToo) {
+  serve(0);
+  FleetClient& fleet = make(1);
+  Many many;
+  many.begun = 2;
+  many.scope.spawn(&FleetTest::one<&Replica::ask>, &fleet, &many, FleetCallOptions{});
+  many.scope.spawn(&FleetTest::one<ask_again>, &fleet, &many, FleetCallOptions{.backup_after = 1s});
+  finish(many);
+  for (const Result<int>& result : many.results) EXPECT_TRUE(result.ok()) << result.status().to_string();
+}
+
+TEST_F(Fleets, AskNobodyForMoreAnswersThanThereAreServers) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetClient& fleet = make(3);
+  const auto replies = run(fleet.call_quorum<&Replica::ask>(4, FleetCallOptions{}));
+  ASSERT_FALSE(replies.ok());
+  EXPECT_EQ(replies.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(replies.status().message(), "4 good answers were wanted, and there are 3 servers to ask");
+  EXPECT_TRUE(replies.status().unprocessed());
+  EXPECT_EQ(fleet.stats().attempts, 0u);
+}
+
+TEST_F(Fleets, SpreadCallsWithoutAKeyOverAllServersOfAConsistentHash) {
+  for (int i = 0; i < 4; ++i) serve(i);
+  FleetOptions given;
+  given.balancing = std::make_unique<ConsistentHash>();
+  FleetClient& fleet = make(4, std::move(given));
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  for (auto& [number, replica] : replicas_) EXPECT_GT(replica.ran, 40) << number;
+}
+
 TEST_F(Fleets, CountACallOfAllAsOne) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
@@ -270,6 +316,84 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   FleetClient& fleet = make(1);
   const Result<int> reply = run(fleet.call<&Replica::ask>(FleetCallOptions{.retry = &retry}));
   EXPECT_NE(reply.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
+}
+
+TEST_F(Fleets, ServeEachOfTheirServersAlsoThoseThatComeBack) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  Listener listener;
+  FleetOptions given;
+  given.balancing = std::make_unique<RoundRobin>();
+  FleetClient& fleet = make(3, std::move(given));
+  fleet.register_handler<&Listener::twice>(&listener);
+  fleet.register_handler("lambda", [](int job) { return job; });
+  const auto ask_all = [&] {
+    for (int job = 0; job < 30; ++job) {
+      const Result<int> answer = run(fleet.call<&Replica::ask_back>(job));
+      ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+      EXPECT_EQ(*answer, 2 * job);
+    }
+  };
+  ask_all();
+  for (auto& [number, replica] : replicas_) {
+    EXPECT_GE(replica.ran, 5) << number;
+    replica.ran = 0;
+  }
+  crash(1);
+  static_cast<void>(run(fleet.call<ask_again>()));
+  serve(1);
+  testing::pass(*loop_, clock_, 20s);
+  ask_all();
+  EXPECT_GE(replicas_[1].ran, 5);
+  EXPECT_EQ(listener.heard, 60);
+  fleet_.reset();
+}
+
+TEST_F(Fleets, ServeTheServersThatComeIntoTheList) {
+  for (int i = 0; i < 2; ++i) serve(i);
+  Listener listener;
+  FleetClient& fleet = make_listed(url(0) + "\n");
+  fleet.register_handler<&Listener::twice>(&listener);
+  EXPECT_EQ(run(fleet.call<&Replica::ask_back>(1)).value(), 2);
+  list(url(1) + "\n");
+  EXPECT_EQ(run(fleet.call<&Replica::ask_back>(2)).value(), 4);
+  EXPECT_EQ(replicas_[1].ran, 1);
+  fleet_.reset();
+}
+
+TEST_F(Fleets, SayWhatIsWrongWithWhatTheyServe) {
+  serve(0);
+  Listener listener;
+  FleetClient& fleet = make(1);
+  fleet.register_handler<&Listener::twice>(&listener, {.blocking = true});
+  const FleetCallOptions options{.call = {.timeout = 3s}};
+  const Status status = run(fleet.call<&Replica::ask>(options)).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  EXPECT_NE(status.message().find("a client has no worker threads"), std::string_view::npos)
+      << status.to_string();
+  fleet_.reset();
+}
+
+using FleetsDeathTest = FleetTest;
+
+TEST_F(FleetsDeathTest, HandlersThatAreRegisteredBehindTheFirstCallAreTold) {
+  serve(0);
+  Listener listener;
+  FleetClient& fleet = make(1);
+  ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  EXPECT_DEATH(fleet.register_handler<&Listener::twice>(&listener),
+               "register the handlers of a fleet before its first call");
+}
+
+void destroy_the_loop_of_a_fleet_first() {
+  auto loop = Loop::create().value();
+  FleetOptions options{.name = "static:tcp://127.0.0.1:1"};
+  const FleetClient fleet{*loop, std::move(options)};
+  loop.reset();
+}
+
+TEST(FleetDeathTest, ALoopThatIsDestroyedBeforeItsFleetSaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(destroy_the_loop_of_a_fleet_first(), "destroyed before a client of it");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(TcpCarriers, SayThatTheSocketIsFullWithWhatItTookLast) {
   const tcp::Socket peer{ends[1]};
   tcp::SocketAddress address;
   address.storage.ss_family = AF_UNIX;
-  tcp::TcpCarrier carrier{*loop, tcp::Socket{ends[0]}, address};
+  tcp::TcpCarrier carrier{*loop, tcp::Socket{ends[0]}, address, address};
 
   std::vector<std::byte> bytes(64 << 20);
   const auto send = [&](std::size_t size) {

@@ -77,7 +77,7 @@ class UnixCarriers : public ::testing::Test {
     tcp::SocketAddress address;
     address.storage.ss_family = AF_UNIX;
     address.length = sizeof(sa_family_t);
-    carrier_ = std::make_unique<tcp::UnixCarrier>(*loop_, tcp::Socket{ends[0]}, address);
+    carrier_ = std::make_unique<tcp::UnixCarrier>(*loop_, tcp::Socket{ends[0]}, address, address);
     carrier_->report_to(nobody_);
   }
 

@@ -10,6 +10,7 @@
 #include "weft/coro/combine.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
 #include "weft/detail/fleet/fleet_run.hpp"
+#include "weft/detail/fleet/turn_of_loop.hpp"
 #include "weft/runtime/sleep.hpp"
 
 namespace weft::detail {
@@ -115,6 +116,8 @@ Task<FleetAnswer<Body>> fleet_call(std::shared_ptr<FleetCore> core, const Method
                                    FleetCallOptions options, Source source, bool with_attachment) {
   CancelScope* scope = co_await this_cancel_scope();
   core->on_call();
+  TurnOfLoop turn{core->loop()};
+  co_await turn;
   FleetRun run{std::move(core), method, options, scope};
   if (run.backup_after() > Duration::zero()) {
     Task<FleetAnswer<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);

@@ -19,6 +19,9 @@ struct Quorum {
   std::vector<Result<T>> results;
 };
 
+/// The failure of a call that wants more good answers than there are servers to give them.
+Status quorum_too_large(std::size_t wanted, std::size_t servers);
+
 /// State that voters share; lives in the frame of when_quorum().
 struct Vote {
   void count(bool succeeded) noexcept {
