@@ -3,7 +3,10 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
+#include <weft/balancing/consistent_hash.hpp>
+#include <weft/fleet/blocking_fleet.hpp>
 #include <weft/fleet/fleet_client.hpp>
 #include <weft/weft.hpp>
 
@@ -43,6 +46,7 @@ weft::Task<int> ask_two(weft::FleetClient& fleet, int article) {
 }
 // end: quorum
 
+// begin: all
 weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
   const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
   auto replies = co_await fleet.call_all<price>(options, 1);
@@ -51,6 +55,29 @@ weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
   for (const weft::FleetReply<int>& one : *replies) good += one.reply.ok() ? 1 : 0;
   co_return good;
 }
+// end: all
+
+// begin: key
+weft::FleetOptions by_key(std::string name) {
+  weft::FleetOptions options;
+  options.name = std::move(name);
+  options.balancing = std::make_unique<weft::ConsistentHash>();
+  options.outliers = weft::OutlierOptions{.failures_in_a_row = 3};  // or nullopt: nobody is left out
+  return options;
+}
+
+weft::Task<int> ask_who_knows(weft::FleetClient& fleet, int article) {
+  const weft::FleetCallOptions options{.key_hash = weft::key_hash("article " + std::to_string(article))};
+  auto answer = co_await fleet.call<price>(options, article);
+  co_return answer.value_or(-1);
+}
+// end: key
+
+// begin: blocking
+int ask_and_block(weft::FleetClient& fleet, int article) {  // a thread without a loop
+  return weft::blocking(fleet).call<price>(article).value_or(-1);
+}
+// end: blocking
 
 int main() {
   std::vector<std::unique_ptr<weft::Server>> servers;
@@ -70,6 +97,15 @@ int main() {
 
   std::printf("%d\n", loop->block_on(ask(fleet, 7)));
   std::printf("%zu servers answered\n", loop->block_on(count_answers(fleet)));
+  weft::FleetClient keyed{*loop, by_key(name)};
+  std::printf("%d\n", loop->block_on(ask_who_knows(keyed, 8)));
+  {
+    const std::jthread asks{[&] {
+      std::printf("%d\n", ask_and_block(fleet, 9));
+      loop->stop();
+    }};
+    loop->run();
+  }
   servers.front().reset();
   int wrong = 0;
   for (int article = 0; article < 100; ++article) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "calls/worker_queue.hpp"
 #include "weft/base/result.hpp"
@@ -23,10 +24,9 @@ class CallWorkers {
   CallWorkers(const CallWorkers&) = delete;
   CallWorkers& operator=(const CallWorkers&) = delete;
 
-  /// False when there is no place for `call`. Otherwise it is published to its loop when its handler has
-  /// ended, or refused there when it is not run. Throws std::bad_alloc, and has taken nothing then. Any
-  /// thread.
-  bool submit(ServedCall& call);
+  /// Says why there is no place for `call`. Otherwise it is published to its loop when its handler has ended,
+  /// or refused there when it is not run. Throws std::bad_alloc, and has taken nothing then. Any thread.
+  std::optional<Refusal> submit(ServedCall& call);
   /// Takes `call` out of the queue. False when it does not wait any more: what submit() says follows. Any
   /// thread.
   bool withdraw(ServedCall& call);
@@ -34,9 +34,9 @@ class CallWorkers {
  private:
   /// A WorkerQueue as WorkerThreads sees it.
   struct Calls {
-    explicit Calls(std::size_t calls_max) : waiting(calls_max) {}
-    ServedCall* next() { return waiting.next(); }
-    bool ended(const ServedCall& call) { return waiting.ended(call.method()); }
+    Calls(std::size_t calls_max, std::size_t workers) : waiting(calls_max, workers) {}
+    ServedCall* next();
+    bool ended(const ServedCall& call);
     /// True when the call came too late to be run.
     static bool run(ServedCall& call);
     static void publish(ServedCall& call, bool too_late);
@@ -44,7 +44,7 @@ class CallWorkers {
     WorkerQueue waiting;
   };
 
-  explicit CallWorkers(std::size_t queue_max) : threads_(queue_max) {}
+  CallWorkers(std::size_t queue_max, std::size_t workers) : threads_(queue_max, workers) {}
 
   WorkerThreads<Calls> threads_;
 };

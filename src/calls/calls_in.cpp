@@ -63,10 +63,11 @@ Refusal bad_metadata() {
            "the call's metadata is not made of whole pairs, each with a key of its own"}};
 }
 
-Refusal over_running() {
+Refusal over_running(const RunningLimit& limit) {
   return {RefusalReason::kOverRunning,
           exhausted("as many calls run as may, of the method (HandlerOptions::running_max) or of the server "
-                    "(ServerOptions::calls_running_max)")};
+                    "(ServerOptions::calls_running_max)"),
+          limit.wait()};
 }
 
 /// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
@@ -195,7 +196,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   RunningPlace place;
   if (!place.take(method.running, admission_.calls())) [[unlikely]] {
-    return refuse_passed(frame.header.id, over_running(), arrived.pass);
+    return refuse_passed(frame.header.id, over_running(*method.running), arrived.pass);
   }
   if (arrived.pass != nullptr) [[unlikely]] {
     if (auto refusal = arrived.pass->enter(admission_.calls())) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/limits/service_time.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -24,7 +25,8 @@ void DropPass::operator()(GatePass* pass) const noexcept {
 }
 
 Refusal over_adaptive_limit(const AdaptiveLimit& limit) {
-  return {RefusalReason::kOverAdaptiveLimit, Status::of<kOverAdaptiveLimit>(), limit.latency_without_load()};
+  return {RefusalReason::kOverAdaptiveLimit, Status::of<kOverAdaptiveLimit>(),
+          ServiceTime::bounded(limit.latency_without_load())};
 }
 
 GatePass::GatePass(const MethodGate& gate, Loop& loop, std::shared_ptr<const std::string> remote,
@@ -49,7 +51,7 @@ std::optional<Refusal> GatePass::ask(IncomingCall& call) {
     try {
       refusal = interceptor->before(call);
     } catch (...) {
-      refusal = status_of_exception();
+      refusal = status_of_exception("an interceptor");
     }
     if (!refusal.ok()) {
       will_fail(refusal);

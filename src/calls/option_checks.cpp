@@ -4,6 +4,7 @@
 #include <string>
 
 #include "weft/detail/calls/pace.hpp"
+#include "weft/detail/runtime/worker_threads.hpp"
 
 namespace weft::detail {
 
@@ -59,6 +60,11 @@ Status check_above_zero(std::initializer_list<NamedCount> counts) {
     if (each.value == 0) return misuse(each.name, "0 lets nothing through; give one or more");
   }
   return {};
+}
+
+Status check_threads(std::string_view option, unsigned threads) {
+  if (threads <= kWorkerThreadsMax) return {};
+  return misuse(option, std::to_string(threads) + " threads are more than any use; was it negative?");
 }
 
 Status check_limits(const RpcLimits& limits) {

@@ -30,6 +30,7 @@ Status misuse(std::string_view option, std::string_view why);
 Status check_above_zero(std::initializer_list<NamedDuration> durations);
 Status check_not_negative(std::initializer_list<NamedDuration> durations);
 Status check_above_zero(std::initializer_list<NamedCount> counts);
+Status check_threads(std::string_view option, unsigned threads);
 Status check_limits(const RpcLimits& limits);
 /// `option` is the name that the user knows.
 Status check_rate(const Rate& rate, std::string_view option);

@@ -2,6 +2,7 @@
 #include "weft/detail/calls/running_limit.hpp"
 
 #include "calls/admission.hpp"
+#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 
@@ -12,14 +13,23 @@ bool RunningLimit::try_enter(std::size_t held) noexcept {
     if (running >= max_) return false;
     if (of_server_ && !leaves_others_a_share(held, 1, max_ - running)) return false;
   } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
-  if (server_ == nullptr || server_->try_enter(held)) return true;
-  running_.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  if (server_ != nullptr && !server_->try_enter(held)) {
+    running_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (const Loop* loop = Loop::current()) time_.begins(loop->now(), running);
+  return true;
 }
 
 void RunningLimit::leave() noexcept {
-  running_.fetch_sub(1, std::memory_order_relaxed);
+  const std::size_t running = running_.fetch_sub(1, std::memory_order_relaxed);
+  if (const Loop* loop = Loop::current()) time_.ends(loop->now(), running);
   if (server_ != nullptr) server_->leave();
+}
+
+Duration RunningLimit::wait() const noexcept {
+  if (server_ != nullptr && running() < max_) return server_->wait();
+  return time_.wait(1, 1);
 }
 
 }  // namespace weft::detail

@@ -79,19 +79,20 @@ struct PartsPlace {
 
 }  // namespace
 
-Status status_of_exception() {
+Status status_of_exception(std::string_view who) {
+  const auto it = [who](std::string_view did) { return std::string{who} + std::string{did}; };
   try {
     throw;
   } catch (const Status& failure) {
     if (!failure.ok()) return failure;
-    return {StatusCode::kUnknown, Layer::kUser, "the handler threw a Status that is no failure"};
+    return {StatusCode::kUnknown, Layer::kUser, [&] { return it(" threw a Status that is no failure"); }};
   } catch (const std::bad_alloc&) {
-    return {StatusCode::kResourceExhausted, Layer::kUser, "the handler ran out of memory"};
+    return {StatusCode::kResourceExhausted, Layer::kUser, [&] { return it(" ran out of memory"); }};
   } catch (const std::exception& exception) {
-    return {StatusCode::kUnknown, Layer::kUser,
-            [&] { return std::string{"the handler threw: "} + exception.what(); }};
+    return {StatusCode::kUnknown, Layer::kUser, [&] { return it(" threw: ") + exception.what(); }};
   } catch (...) {
-    return {StatusCode::kUnknown, Layer::kUser, "the handler threw something that is no std::exception"};
+    return {StatusCode::kUnknown, Layer::kUser,
+            [&] { return it(" threw something that is no std::exception"); }};
   }
 }
 
@@ -189,19 +190,16 @@ void ServedCall::hand_to_worker() {
   if (stream_ != nullptr) envelope().exchange.reset(new ServedExchange{*loop_, *stream_});
   const Deadline deadline = scope_.deadline();
   if (!deadline.is_infinite()) parts().run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
-  if (!host_->workers->submit(*this)) refuse_unrun(RefusalReason::kOverWorkerQueue);
+  if (const auto refusal = host_->workers->submit(*this)) refuse_unrun(*refusal);
 }
 
-void ServedCall::refuse_unrun(RefusalReason reason) {
+void ServedCall::refuse_unrun(const Refusal& refusal) {
   if (is_heard(*this)) {
-    const bool late = reason == RefusalReason::kBehind;
-    Status why = exhausted(late ? "half of the time for this call had passed before a worker of the server "
-                                  "was free, so it was not run"
-                                : "all workers of the server are busy, and their queue has no place for the "
-                                  "call (worker_queue_max, or waiting_max of its method)");
+    Status why = refusal.status;
+    why.set_retry_after(refusal.retry_after);
     why.mark_unprocessed();
     note_failure(*this, why);
-    sink_->refuse(id(), reason, why);
+    sink_->refuse(id(), refusal.reason, why);
     conclude();
   }
   let_go();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/calls/transports.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace weft {
@@ -9,9 +10,15 @@ Result<detail::Transport*> Transports::find(const detail::Url& url) const {
   for (const auto& transport : *all_) {
     if (transport->handles(url.scheme)) return transport.get();
   }
-  return Status{
-      StatusCode::kInvalidArgument, Layer::kRpc,
-      "no transport for '" + url.to_string() + "': this program has none for '" + url.scheme + "://'"};
+  std::string known;
+  for (const std::string_view scheme : detail::kKnownSchemes) {
+    const auto handles = [scheme](const auto& transport) { return transport->handles(scheme); };
+    if (std::ranges::any_of(*all_, handles))
+      known += (known.empty() ? "" : ", ") + std::string{scheme} + "://";
+  }
+  return Status{StatusCode::kInvalidArgument, Layer::kRpc,
+                "no transport for '" + url.to_string() + "': this program has none for '" + url.scheme +
+                    "://'" + (known.empty() ? "" : "; it has them for " + known)};
 }
 
 Result<MemoryLease> Transports::register_memory(std::span<const std::string> urls,

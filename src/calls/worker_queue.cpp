@@ -1,26 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/worker_queue.hpp"
 
+#include <algorithm>
+
+#include "calls/admission.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 
 namespace weft::detail {
 
-bool WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
+std::optional<Refusal> WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
   gone = nullptr;
   const HandlerOptions& options = call.method().options;
   Load* load = nullptr;
   if (options.running_max != 0 || options.waiting_max != 0) load = &loads_[&call.method()];
-  if (options.waiting_max != 0 && load->waiting >= options.waiting_max) return false;
+  if (options.waiting_max != 0 && !has_place(call.method(), *load)) {
+    return refusal_of_method(call.method(), *load);
+  }
   Lane& lane = lanes_[call.connection_id()];
   if (calls_ >= calls_max_ && !make_place(lane, gone)) {
     if (lane.count == 0) lanes_.erase(call.connection_id());
-    return false;
+    return refusal();
   }
   lane.calls.push_back(call.parts());
   if (lane.count++ == 0) turns_.push_back(lane);
   ++calls_;
   if (load != nullptr) ++load->waiting;
-  return true;
+  return std::nullopt;
+}
+
+// Workers that have nothing to do take what waits when they get to it, which is not yet where many calls come
+// in one turn of a loop. Looks at all methods that have limits only where it would else refuse.
+bool WorkerQueue::has_place(const MethodEntry& method, const Load& load) const {
+  const std::uint32_t most = method.options.waiting_max;
+  if (load.waiting < most) return true;
+  std::size_t takeable = calls_;
+  std::size_t of_method = 0;
+  for (const auto& [entry, its] : loads_) {
+    const std::uint32_t limit = entry->options.running_max;
+    const std::uint32_t room = limit == 0 ? its.waiting : limit - std::min(limit, its.running);
+    const std::uint32_t may_run = std::min(its.waiting, room);
+    takeable -= its.waiting - may_run;
+    if (entry == &method) of_method = may_run;
+  }
+  const std::size_t idle = workers_ - std::min(workers_, running_);
+  const std::size_t of_others = takeable - of_method;
+  const std::size_t taken = std::min(of_method, idle - std::min(idle, of_others));
+  return load.waiting - taken < most;
+}
+
+Refusal WorkerQueue::refusal() const {
+  return {RefusalReason::kOverWorkerQueue,
+          exhausted("all workers of the server are busy, and their queue has no place for the call "
+                    "(ServerOptions::worker_queue_max)"),
+          time_.wait(std::max<std::size_t>(1, calls_), workers_)};
+}
+
+Refusal WorkerQueue::refusal_of_method(const MethodEntry& method, const Load& load) const {
+  const std::size_t limit = method.options.running_max;
+  return {RefusalReason::kOverWorkerQueue,
+          exhausted("as many calls of the method wait for a worker as may (HandlerOptions::waiting_max)"),
+          load.time.wait(load.waiting, limit == 0 ? workers_ : std::min(workers_, limit))};
 }
 
 // Of a full queue no lane has a right to more than an equal part. The lane itself may be new and counts too.
@@ -35,14 +74,17 @@ bool WorkerQueue::make_place(const Lane& lane, ServedCall*& gone) {
   return true;
 }
 
-ServedCall* WorkerQueue::next() {
+ServedCall* WorkerQueue::next(TimePoint now) {
   ServedCall* const call = find_next();
   if (call == nullptr) return nullptr;
   Lane& lane = lanes_.at(call->connection_id());
   lane.unlink();
   turns_.push_back(lane);
   leave(lane, *call);
-  if (call->method().options.running_max != 0) ++loads_[&call->method()].running;
+  time_.begins(now, running_++);
+  if (const auto load = loads_.find(&call->method()); load != loads_.end()) {
+    load->second.time.begins(now, load->second.running++);
+  }
   return call;
 }
 
@@ -66,11 +108,13 @@ bool WorkerQueue::may_run(const MethodEntry& method) {
   return limit == 0 || loads_[&method].running < limit;
 }
 
-bool WorkerQueue::ended(const MethodEntry& method) {
-  if (method.options.running_max == 0) return false;
-  Load& load = loads_[&method];
-  --load.running;
-  return load.waiting != 0;
+bool WorkerQueue::ended(const MethodEntry& method, TimePoint now) {
+  time_.ends(now, running_--);
+  const auto found = loads_.find(&method);
+  if (found == loads_.end()) return false;
+  Load& load = found->second;
+  load.time.ends(now, load.running--);
+  return method.options.running_max != 0 && load.waiting != 0;
 }
 
 bool WorkerQueue::remove(ServedCall& call) {

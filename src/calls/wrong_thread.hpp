@@ -14,12 +14,6 @@ inline constexpr const char* kWrongThread =
     "without a loop, co_await weft::on_loop_of(client).call<f>(...) in a coroutine of another loop, or "
     "client.loop().post(...) for anything else";
 
-/// Words for who destroys a client there, as one does who declares it behind its LoopThread.
-inline constexpr const char* kEndedElsewhere =
-    "a client was destroyed while another thread runs its loop: stop that loop first, as by stop() of its "
-    "LoopThread (the client ends before a LoopThread that was declared before it), or destroy the client in "
-    "a turn of the loop, by loop.post(...)";
-
 /// Refusal of a call by a client or a peer's handle that a child of fork inherited.
 inline constexpr FixedFailure kInChildOfFork{
     StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
@@ -29,10 +23,6 @@ inline constexpr FixedFailure kInChildOfFork{
 /// of fork inherited has no thread there.
 inline void check_thread(const Loop& loop) noexcept {
   WEFT_ASSERT(loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
-}
-/// The same where a client of `loop` is destroyed.
-inline void check_thread_of_end(const Loop& loop) noexcept {
-  WEFT_ASSERT(loop.is_used_here() || loop.mailbox()->in_child(), kEndedElsewhere);
 }
 
 }  // namespace weft::detail

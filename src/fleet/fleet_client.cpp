@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "calls/wrong_thread.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft {
@@ -17,9 +17,14 @@ FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports
 }
 
 FleetClient::~FleetClient() {
-  detail::check_thread_of_end(loop());
+  detail::check_end_of_client(loop());
   core_->close();
   loop().mailbox()->use().remove_resident();
+}
+
+void FleetClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  core_->check_thread();
+  core_->list().serve(entry, std::move(owner));
 }
 
 void FleetClient::close() {

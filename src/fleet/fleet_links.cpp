@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/detail/base/assert.hpp"
 #include "weft/runtime/sleep.hpp"
 
 namespace weft::detail {
@@ -52,16 +53,28 @@ void FleetLinks::set_link(FleetMember& member, FleetMember::Link link) noexcept 
   }
 }
 
+void FleetLinks::serve(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  WEFT_ASSERT(!has_pools_, "register the handlers of a fleet before its first call");
+  handlers_.push_back({entry, std::move(owner)});
+}
+
+// A member has its pool when that has all handlers, or it would be connected without those for which there
+// was no memory.
+std::unique_ptr<CallPool> FleetLinks::make_pool(const FleetMember& member) {
+  has_pools_ = true;
+  PoolOptions options = options_;
+  options.client.connect = member.url;
+  auto pool = std::make_unique<CallPool>(loop_, std::move(options), transports_);
+  for (const Handler& handler : handlers_) pool->register_method(handler.entry, handler.owner);
+  return pool;
+}
+
 bool FleetLinks::connect(FleetMember& member) noexcept {
   using Link = FleetMember::Link;
   if (is_up(member)) return true;
   if (member.link == Link::kDialing || member.link == Link::kDown) return false;
   try {
-    if (member.pool == nullptr) {
-      PoolOptions options = options_;
-      options.client.connect = member.url;
-      member.pool = std::make_unique<CallPool>(loop_, std::move(options), transports_);
-    }
+    if (member.pool == nullptr) member.pool = make_pool(member);
     member.dialing = dial(member);
   } catch (const std::bad_alloc&) {
     // It stays idle, and whoever needs it next tries again.

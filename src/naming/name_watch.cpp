@@ -37,8 +37,10 @@ detail::MadeSource make_source(Loop& loop, detail::NameBoard& board, std::string
   if (scheme == "file") return detail::make_file_source(loop, board, rest);
   if (scheme == "dns") return detail::make_dns_source(loop, board, rest);
   if (scheme == "etcd") return detail::make_etcd_source(loop, board, rest);
-  return detail::bad_name("\"" + detail::peer_text(name, kNameShownMax) +
-                          "\" begins with none of static:, file:, dns: and etcd:");
+  const std::string shown = detail::peer_text(name, kNameShownMax);
+  const bool is_url = name.find("://") != name.npos;
+  return detail::bad_name("\"" + shown + "\" begins with none of static:, file:, dns: and etcd:" +
+                          (is_url ? "; for this one server write \"static:" + shown + '"' : ""));
 }
 
 }  // namespace

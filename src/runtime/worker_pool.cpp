@@ -79,6 +79,12 @@ Status misuse(std::string_view option) {
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options) {
   if (options.threads == 0) return misuse("threads");
   if (options.queue_max == 0) return misuse("queue_max");
+  if (options.threads > detail::kWorkerThreadsMax) {
+    return Status{StatusCode::kInvalidArgument, Layer::kRuntime, [&] {
+                    return "WorkerPoolOptions::threads: " + std::to_string(options.threads) +
+                           " threads are more than any use; was it negative?";
+                  }};
+  }
   try {
     auto threads = std::make_shared<detail::PoolThreads>(options.queue_max);
     Result<void> started = threads->start(options.threads, options.name);

@@ -67,7 +67,7 @@ struct MessageHeader {
 };
 
 inline constexpr std::size_t kMessageHeaderBytes = 16;
-inline constexpr std::uint8_t kMessageVersion = 4;
+inline constexpr std::uint8_t kMessageVersion = 5;
 
 inline void store_message_header(std::byte* to, const MessageHeader& header) noexcept {
   store_le<std::uint64_t>(to, std::uint64_t{kMessageVersion} |

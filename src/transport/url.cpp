@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/transport/url.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace weft::detail {
@@ -51,7 +52,11 @@ Result<Url> Url::parse(std::string_view text) {
   const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
   if (bracket == std::string_view::npos) return wrong(text, "the ']' is missing");
   const std::size_t port_at = rest.find(':', bracket);
-  if (port_at == std::string_view::npos) return wrong(text, "the port is missing");
+  if (port_at == std::string_view::npos) {
+    const bool is_known = std::ranges::find(kKnownSchemes, url.scheme) != kKnownSchemes.end();
+    return wrong(text, is_known ? "the port is missing"
+                                : "its scheme is none of these, and for any other the port is missing");
+  }
   url.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, port_at);
   if (url.host.empty() || url.host == "*") {
     return wrong(text,

@@ -62,6 +62,7 @@ class GatedWorld {
     server_ = std::make_unique<Server>(std::move(options), transports_);
     HandlerOptions inline_handler = handler;
     inline_handler.adaptive_limit.reset();
+    inline_handler.running_max = 0;
     server_->register_handler<&SlowThing::work>(&thing, handler);
     server_->register_handler<&SlowThing::take>(&thing, handler);
     server_->register_handler<&SlowThing::plain>(&thing, inline_handler);

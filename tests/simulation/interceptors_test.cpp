@@ -110,6 +110,7 @@ TEST_F(Interceptors, ThatThrowRefuseTheCall) {
   outer->throws = true;
   const Status status = outcome_of([&] { return world().client().call<&SlowThing::work>(1); });
   EXPECT_EQ(status.code(), StatusCode::kUnknown);
+  EXPECT_EQ(status.message(), "an interceptor threw: the witness is ill");
   EXPECT_EQ(world().thing.runs, 0);
   EXPECT_THAT(lines, ElementsAre("outer before work"));
 }

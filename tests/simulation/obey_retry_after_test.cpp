@@ -69,5 +69,49 @@ TEST_F(Obeying, ARetryWaitsForTheTimeThatIsLeft) {
   });
 }
 
+/// Calls a method that two calls at a time may run, each 10 ms, whenever the last call has failed or ended.
+Task<void> call_on(ConnectionPool* pool, int calls, int* answered) {
+  for (int i = 0; i < calls; ++i) {
+    const RetryPolicy policy{.attempts_max = 10'000, .wait_min = 1ms, .wait_max = 10ms};
+    const Result<int> answer = co_await with_retry(policy, [&] { return pool->call<&SlowThing::work>(1); });
+    *answered += answer.ok() ? 1 : 0;
+  }
+}
+
+void obey_estimates(const HandlerOptions& handler, RefusalReason reason) {
+  GatedWorld world{ServerOptions{}, 0, handler};
+  PoolOptions options;
+  options.client.interceptors = {std::make_shared<ObeyRetryAfter>(world.loop())};
+  const auto pool = world.make_pool(std::move(options));
+  world.run([&]() -> Task<void> {
+    Result<int> first = co_await pool->call<&SlowThing::work>(1);
+    EXPECT_TRUE(first.ok());
+  });
+  constexpr int kCallers = 20;
+  int answered = 0;
+  {
+    Scope scope;
+    for (int i = 0; i < kCallers; ++i) world.spawn(scope, &call_on, pool.get(), 10, &answered);
+    const TimePoint begun = world.now();
+    while (scope.count() != 0) ASSERT_TRUE(world.step());
+    EXPECT_LT(world.now() - begun, 5s) << "200 calls of 10 ms, two at a time, are a second";
+  }
+  EXPECT_EQ(answered, 10 * kCallers);
+  // One caller's refusal tells them all.
+  const std::uint64_t refused = world.server().stats().refused[reason];
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(refused, 2'000u);
+}
+
+TEST(ObeyingEstimates, APoolRestsForAboutTheTimeOfACallThatIsOverRunningMax) {
+  obey_estimates({.running_max = 2}, RefusalReason::kOverRunning);
+}
+
+TEST(ObeyingEstimates, APoolRestsForAboutTheTimeOfACallThatIsOverAnAdaptiveLimit) {
+  HandlerOptions handler;
+  handler.adaptive_limit = AdaptiveLimitOptions{.limit_initial = 2, .limit_max = 2};
+  obey_estimates(handler, RefusalReason::kOverAdaptiveLimit);
+}
+
 }  // namespace
 }  // namespace weft::simulation

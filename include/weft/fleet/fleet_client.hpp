@@ -15,6 +15,8 @@
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
 #include "weft/functions/call.hpp"
+#include "weft/functions/function_server.hpp"
+#include "weft/functions/peer.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transports.hpp"
 
@@ -62,8 +64,11 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
 /// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
 /// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
-/// that its outcome is unknown.
-class FleetClient final {
+/// that its outcome is unknown. Threads without a loop write blocking(fleet) (weft/fleet/blocking_fleet.hpp).
+///
+/// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
+/// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
+class FleetClient final : public FunctionServer<FleetClient> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
   /// nothing fails every call with kInvalidArgument.
@@ -122,6 +127,10 @@ class FleetClient final {
                           detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
   }
 
+  /// The seam for FunctionServer, as CallClient::register_method(), for all servers of the list and those
+  /// that come into it. Before the first call. Throws std::bad_alloc.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
   void close();
   Loop& loop() const;
@@ -157,7 +166,7 @@ class FleetClient final {
     detail::TurnOfLoop turn{core->loop()};
     co_await turn;
     detail::FleetRun run{core, method_key<M>, options, scope};
-    while (!core->has_servers()) {
+    while (core->servers() == 0) {
       if (Status why = core->hopeless(); !why.ok()) co_return why;
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);

@@ -5,6 +5,7 @@
 
 #include "calls/client/client_core.hpp"
 #include "calls/wrong_thread.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 
 namespace weft {
 
@@ -14,7 +15,7 @@ CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
 }
 
 CallClient::~CallClient() {
-  detail::check_thread_of_end(loop());
+  detail::check_end_of_client(loop());
 }
 
 void CallClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

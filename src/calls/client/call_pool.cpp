@@ -6,6 +6,7 @@
 #include "calls/client/connect_waiter.hpp"
 #include "calls/client/pool_core.hpp"
 #include "calls/wrong_thread.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 
 namespace weft {
 
@@ -15,7 +16,7 @@ CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
 }
 
 CallPool::~CallPool() {
-  detail::check_thread_of_end(loop());
+  detail::check_end_of_client(loop());
 }
 
 void CallPool::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

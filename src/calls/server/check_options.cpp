@@ -38,6 +38,10 @@ Status check_options(const ServerOptions& options, bool blocking) {
     status = check_above_zero({{"ServerOptions::worker_threads", options.worker_threads},
                                {"ServerOptions::worker_queue_max", options.worker_queue_max}});
   }
+  if (status.ok()) status = check_threads("ServerOptions::threads", options.threads);
+  if (status.ok() && blocking) {
+    status = check_threads("ServerOptions::worker_threads", options.worker_threads);
+  }
   if (status.ok()) {
     status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout}});
   }

@@ -72,7 +72,7 @@ void ServerShard::tell(PeerVisit& hook, Session& session) noexcept {
   try {
     hook(PeerTarget::of(session));
   } catch (...) {
-    session.close(status_of_exception().with_context("a hook for peers"));
+    session.close(status_of_exception("a hook for peers"));
   }
 }
 

@@ -10,6 +10,24 @@
 
 namespace weft::detail::verbs_carrier {
 
+namespace {
+
+constexpr std::size_t kEncodedRun = verbs::RemoteMemory::kEncodedBytes;
+
+// Sum of the runs that an offer names; 0 when it is none that a peer may make.
+std::uint64_t bytes_offered(Bytes content) noexcept {
+  if (content.size() % kEncodedRun != 0 || content.size() > kRunsOfferedMax * kEncodedRun) return 0;
+  std::uint64_t bytes = 0;
+  for (; !content.empty(); content = content.subspan(kEncodedRun)) {
+    const auto run = verbs::RemoteMemory::decode(content.first(kEncodedRun));
+    if (!run || run->bytes == 0 || run->bytes > kOfferBytes) return 0;
+    bytes += run->bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 // A place in a landing, which is not at its end.
 class FetchedOffers::Landing {
  public:
@@ -96,19 +114,20 @@ FetchedOffers::Counted FetchedOffers::counted() noexcept {
 }
 
 void FetchedOffers::offered(Bytes content) noexcept {
-  const auto from = verbs::RemoteMemory::decode(content);
-  if (!from || from->bytes == 0 || from->bytes > kOfferBytes) {
-    return protocol_.misbehaved("made an impossible offer");
-  }
-  if (declining_) return decline(*from);
+  const std::size_t runs = content.size() / kEncodedRun;
+  const std::uint64_t bytes = bytes_offered(content);
+  if (bytes == 0 || bytes > kOfferBytes) return protocol_.misbehaved("made an impossible offer");
+  if (declining_) return decline(bytes);
   const Counted before = counted();
-  if (before.unanswered == kOffersMax || before.unanswered_bytes + from->bytes > kOfferedBytesMax ||
+  if (before.unanswered == kOffersMax || before.unanswered_bytes + bytes > kOfferedBytesMax ||
       before.kept == kOffersKeptMax) {
     return protocol_.misbehaved("offers too much at a time");
   }
-  // Parts may have taken the room that there was.
-  if (!has_room()) return decline(*from);
-  offers_.push_back({.from = *from});
+  if (!has_room(runs)) return decline(bytes);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const auto from = verbs::RemoteMemory::decode(content.subspan(i * kEncodedRun, kEncodedRun));
+    offers_.push_back({.from = *from, .goes_on = i + 1 < runs});
+  }
   inbox_.add(Inbox::Kind::kOffer);
 }
 
@@ -140,15 +159,22 @@ std::optional<Moved> FetchedOffers::fetch(std::span<const iovec> landing, bool w
   return Moved::blocked();
 }
 
-void FetchedOffers::decline(const verbs::RemoteMemory& offered) noexcept {
+void FetchedOffers::decline(std::uint64_t bytes) noexcept {
   declining_ = true;
-  protocol_.want(MessageKind::kDecline, static_cast<std::uint32_t>(offered.bytes));
+  protocol_.want(MessageKind::kDecline, static_cast<std::uint32_t>(bytes));
+}
+
+bool FetchedOffers::has_room(std::size_t more) noexcept {
+  while (offers_.capacity() - offers_.size() < more) {
+    if (!offers_.try_grow()) return false;
+  }
+  return true;
 }
 
 // The part before it stands for its offer in the inbox then.
 void FetchedOffers::decline_last() noexcept {
   tell_untold();
-  decline(offers_.back().from);
+  decline(offers_.back().from.bytes);
   offers_.pop_back();
   if (!offers_.empty() && offers_.back().goes_on) {
     offers_.back().goes_on = false;
@@ -206,7 +232,7 @@ std::uint64_t FetchedOffers::list_part(Batch& batch, Landing& landing, std::uint
 
 // The first `bytes` of an offer are read apart from the rest. False when memory is out.
 bool FetchedOffers::part(std::size_t index, std::uint64_t bytes) noexcept {
-  if (!has_room()) return false;
+  if (!has_room(1)) return false;
   Offer& first = offers_[index];
   Offer rest{.from = first.from.slice(bytes, first.from.bytes - bytes), .goes_on = first.goes_on};
   first.from.bytes = bytes;

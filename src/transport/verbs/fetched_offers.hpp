@@ -26,9 +26,10 @@ namespace weft::detail::verbs_carrier {
 ///      |--skip(): nobody wants it: told: fetched--> gone
 ///      '--no landing that the device knows, or withdrawn: told: declined--> gone
 ///
-/// A read has one place at the peer, and fills up to `segments_max` pieces of a landing: an offer whose
-/// landing has more is parted, and each part goes that way on its own. Parts of an offer have one place in
-/// the inbox together, and are told together, as far as they were read.
+/// A read has one place at the peer, and fills up to `segments_max` pieces of a landing. So an offer that
+/// names several runs consists of as many parts, one whose landing has more pieces is parted, and each part
+/// goes that way on its own. Parts of an offer have one place in the inbox together, and are told together,
+/// as far as they were read.
 ///
 /// They begin to be read in their order, so those that wait are behind the others. What stands in the inbox
 /// behind one that is declined was for the bytes after it, and goes with it; so does all that comes:
@@ -110,8 +111,8 @@ class FetchedOffers {
   };
 
   Counted counted() noexcept;
-  bool has_room() noexcept { return !offers_.full() || offers_.try_grow(); }
-  void decline(const verbs::RemoteMemory& offered) noexcept;
+  bool has_room(std::size_t more) noexcept;
+  void decline(std::uint64_t bytes) noexcept;
   void decline_last() noexcept;
   bool begin_reads(std::span<const iovec> landing, bool whole) noexcept;
   bool list(Batch& batch, Landing landing, bool whole) noexcept;

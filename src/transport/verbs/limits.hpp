@@ -36,6 +36,11 @@ inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOfferedBytesMax = 2 * kOfferBytes;
 inline constexpr std::size_t kOffersMax = 8;
+/// Runs of memory that one offer may name, and the shortest that it does: a read takes about as long as
+/// copying 1 KiB at both sides, and one more for each. Two such offers are what a connection shows of a list
+/// at a time.
+inline constexpr std::size_t kRunsOfferedMax = 32;
+inline constexpr std::size_t kRunBytesMin = 2 * 1024;
 /// Offers that a receiver keeps: those that were withdrawn while they were read, which it has not taken yet,
 /// and as many new ones.
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;

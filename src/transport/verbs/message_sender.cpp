@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/verbs/message_sender.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "transport/verbs/limits.hpp"
 
 namespace weft::detail::verbs_carrier {
 
@@ -22,10 +25,16 @@ void MessageSender::peer_ready() noexcept {
   send_control();
 }
 
-bool MessageSender::send_offer(const verbs::RemoteMemory& piece) noexcept {
-  std::array<std::byte, verbs::RemoteMemory::kEncodedBytes> encoded = piece.encode();
-  const iovec content{encoded.data(), encoded.size()};
-  return may_send_bytes() && queue_.post(MessageKind::kOffer, {&content, 1}, encoded.size());
+// The shortest message that a peer may take has room for the longest list.
+bool MessageSender::send_offer(std::span<const verbs::RemoteMemory> runs) noexcept {
+  constexpr std::size_t kEach = verbs::RemoteMemory::kEncodedBytes;
+  static_assert(kMessageHeaderBytes + kRunsOfferedMax * kEach <= kMessageBytesMin);
+  std::array<std::byte, kRunsOfferedMax * kEach> encoded;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::ranges::copy(runs[i].encode(), encoded.data() + i * kEach);
+  }
+  const iovec content{encoded.data(), runs.size() * kEach};
+  return may_send_bytes() && queue_.post(MessageKind::kOffer, {&content, 1}, content.iov_len);
 }
 
 bool MessageSender::send_again() noexcept {

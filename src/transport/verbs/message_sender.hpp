@@ -41,7 +41,7 @@ class MessageSender final : public RendezvousQueue {
   bool send_bytes(std::span<const iovec> from, std::size_t bytes) noexcept {
     return may_send_bytes() && queue_.post(MessageKind::kBytes, from, bytes);
   }
-  bool send_offer(const verbs::RemoteMemory& piece) noexcept override;
+  bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept override;
   bool send_again() noexcept override;
   std::size_t places_for_reads() const noexcept override { return queue_.places_for_reads(); }
   std::size_t begin_reads(std::span<const Read> reads) noexcept override { return queue_.begin_reads(reads); }

@@ -2,49 +2,21 @@
 #include "transport/verbs/offered_bytes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
-
-#include "transport/verbs/limits.hpp"
 
 namespace weft::detail::verbs_carrier {
 
-namespace {
-
-Bytes bytes_of(const iovec& piece) {
-  return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
-}
-
-}  // namespace
-
 OfferedBytes::OfferedBytes(Registrations::View& registrations, RendezvousQueue& queue,
-                           MessageProtocol& protocol, std::size_t bytes_min)
-    : registrations_(registrations), queue_(queue), protocol_(protocol), bytes_min_(bytes_min) {}
+                           MessageProtocol& protocol, OfferChoice::Limits limits)
+    : queue_(queue), protocol_(protocol), choice_(registrations, limits) {}
 
 // What began to be offered goes on so.
-bool OfferedBytes::takes(const iovec& next, std::size_t leased) noexcept {
-  if (to_offer_ > 0) return true;
-  if (std::exchange(next_is_declined_, false)) to_copy_ = leased;
-  if (leased < bytes_min_ || to_copy_ > 0) return false;
-  auto memory = readable_by_peers(bytes_of(next).first(leased));
-  if (memory == nullptr || left_out_ > 0) {
-    if (memory != nullptr) --left_out_;
-    to_copy_ = leased;  // so that this is asked once for each attachment
-    return false;
-  }
-  memory_ = std::move(memory);
-  return true;
-}
-
-bool OfferedBytes::may_take(const iovec& piece) noexcept {
-  if (piece.iov_len < bytes_min_) [[likely]]
-    return false;
-  return readable_by_peers(bytes_of(piece)) != nullptr;
-}
-
-std::shared_ptr<const Registration> OfferedBytes::readable_by_peers(Bytes bytes) noexcept {
-  auto memory = registrations_.find(bytes);
-  if (memory != nullptr && !memory->peers_may_read()) memory.reset();
-  return memory;
+std::size_t OfferedBytes::takes(std::span<const iovec> next, std::size_t leased) noexcept {
+  if (to_offer_ > 0) return 1;
+  OfferChoice::Chosen chosen = choice_.choose(next, leased);
+  memory_ = std::move(chosen.memory);
+  return chosen.pieces;
 }
 
 bool OfferedBytes::goes_on() noexcept {
@@ -54,9 +26,12 @@ bool OfferedBytes::goes_on() noexcept {
     const bool asked_back = withdrawn_;
     const std::size_t all = begun() + to_offer_;
     roll_back();
-    next_is_declined_ = !asked_back;
     // Whoever asked for it may look again only later, and must not find it offered anew.
-    if (asked_back) to_copy_ = all;
+    if (asked_back) {
+      choice_.copy(all);
+    } else {
+      choice_.copy_next();
+    }
   }
   if (again_due_) {
     short_of_credit_ = !queue_.send_again();
@@ -70,7 +45,7 @@ void OfferedBytes::roll_back() noexcept {
   protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
   if (begun() > 0) {
     again_due_ = true;
-    to_copy_ = 0;
+    choice_.copy(0);
   }
   begun_.clear();
   unanswered_ = to_offer_ = 0;
@@ -79,18 +54,39 @@ void OfferedBytes::roll_back() noexcept {
 }
 
 // Until some of it is offered the owner of the memory may take it without asking.
-bool OfferedBytes::offer(const iovec& next, std::size_t leased) noexcept {
+bool OfferedBytes::offer(std::span<const iovec> next, std::size_t leased) noexcept {
+  if (next.size() > 1) return offer_list(next);
   const std::size_t rest = to_offer_ > 0 ? to_offer_ : leased;
   const std::size_t size = std::min(rest, kOfferBytes);
-  const bool has_room = begun_.offers() < kOffersMax && unanswered_ + size <= kOfferedBytesMax;
-  const bool offered = has_room && offer_piece(next.iov_base, size);
+  const bool offered = has_room_for(size) && offer_piece(next.front().iov_base, size);
   if (offered) to_offer_ = rest - size;
   if (to_offer_ == 0) memory_.reset();
   return offered;
 }
 
+bool OfferedBytes::has_room_for(std::size_t bytes) const noexcept {
+  return begun_.offers() < kOffersMax && unanswered_ + bytes <= kOfferedBytesMax;
+}
+
 bool OfferedBytes::offer_piece(const void* begin, std::size_t bytes) noexcept {
-  short_of_credit_ = !queue_.send_offer({reinterpret_cast<std::uintptr_t>(begin), bytes, memory_->rkey()});
+  const verbs::RemoteMemory piece{reinterpret_cast<std::uintptr_t>(begin), bytes, memory_->rkey()};
+  return send_offer({&piece, 1}, bytes);
+}
+
+bool OfferedBytes::offer_list(std::span<const iovec> runs) noexcept {
+  std::array<verbs::RemoteMemory, kRunsOfferedMax> listed;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    listed[i] = {reinterpret_cast<std::uintptr_t>(runs[i].iov_base), runs[i].iov_len, memory_->rkey()};
+    bytes += runs[i].iov_len;
+  }
+  const bool offered = has_room_for(bytes) && send_offer(std::span{listed}.first(runs.size()), bytes);
+  memory_.reset();
+  return offered;
+}
+
+bool OfferedBytes::send_offer(std::span<const verbs::RemoteMemory> runs, std::size_t bytes) noexcept {
+  short_of_credit_ = !queue_.send_offer(runs);
   if (short_of_credit_) return false;
   begun_.add_offer(bytes, memory_);
   unanswered_ += bytes;
@@ -107,7 +103,7 @@ void OfferedBytes::fetched(std::uint32_t bytes) noexcept {
   if (bytes > unanswered_) return protocol_.misbehaved("fetched more than it was offered");
   unanswered_ -= bytes;
   begun_.fetched(bytes);
-  declines_ = 0;
+  choice_.fetched();
 }
 
 void OfferedBytes::declined(std::uint32_t bytes) noexcept {
@@ -115,8 +111,7 @@ void OfferedBytes::declined(std::uint32_t bytes) noexcept {
   unanswered_ -= bytes;
   // Once for all that is on its way.
   if (std::exchange(declined_, true) || withdrawn_) return;
-  declines_ = std::min(declines_ + 1, kDeclinesCountedMax);
-  left_out_ = (1u << declines_) - 1;
+  choice_.declined();
 }
 
 void OfferedBytes::withdraw(TimePoint now) noexcept {

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/begun_bytes.hpp"
+#include "transport/verbs/offer_choice.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "weft/base/time.hpp"
@@ -17,7 +19,8 @@
 namespace weft::detail::verbs_carrier {
 
 /// Our offers to the peer: an attachment in memory that our device knows is not copied into messages but
-/// offered, piece by piece, and read by the peer's device. Meanwhile the bytes behind it go on, in messages
+/// offered, piece by piece, and read by the peer's device. Short runs of a list, of one registration, are
+/// offered many at a time. Meanwhile the bytes behind it go on, in messages
 /// and offers. All that is begun is the beginning of what is to be sent:
 ///
 ///   |<-------------------------- begun ----------------------------->|
@@ -35,19 +38,18 @@ namespace weft::detail::verbs_carrier {
 /// use of, all that had been begun is. Memory is given back by answers only. Thread: its loop's.
 class OfferedBytes {
  public:
-  /// Attachments of `bytes_min` or more are offered. Throws std::bad_alloc.
+  /// Throws std::bad_alloc.
   OfferedBytes(Registrations::View& registrations, RendezvousQueue& queue, MessageProtocol& protocol,
-               std::size_t bytes_min);
+               OfferChoice::Limits limits);
 
   /// Nothing is begun, and nothing has to be done before something is.
   bool idle() const noexcept { return begun() == 0 && !interrupted() && !again_due_; }
-  /// True when the first `leased` bytes of `next`, which are what is begun next, go by offer(): from the
-  /// beginning of an attachment to its end.
-  bool takes(const iovec& next, std::size_t leased) noexcept;
-  /// `piece` need not be copied together with what stands before it: alone it may be offered.
-  bool may_take(const iovec& piece) noexcept;
-  /// Bytes that takes() left were sent, so many.
-  void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
+  /// Returns how many pieces of `next`, which are what is begun next, and of which the first `leased` bytes
+  /// are leased, go by offer() together: one, from the beginning of an attachment to its end, or several runs
+  /// of a list. 0: none.
+  std::size_t takes(std::span<const iovec> next, std::size_t leased) noexcept;
+  /// Is told of bytes that takes() left, when they were sent.
+  OfferChoice& choice() noexcept { return choice_; }
 
   // The next step, in this order.
 
@@ -55,8 +57,8 @@ class OfferedBytes {
   std::size_t take_done() noexcept { return begun_.take_done(); }
   /// True when more may be begun. Rolls back if that is due.
   bool goes_on() noexcept;
-  /// Offers from what takes() took. False when no more may be offered now.
-  bool offer(const iovec& next, std::size_t leased) noexcept;
+  /// Offers from what takes() took, or all of it where it is a list. False when no more may be offered now.
+  bool offer(std::span<const iovec> next, std::size_t leased) noexcept;
   /// Bytes were sent, so many, behind all that is begun.
   void sent(std::size_t bytes) noexcept { begun_.add_sent(bytes); }
   /// There is no credit, place or memory to send what is begun next.
@@ -82,34 +84,27 @@ class OfferedBytes {
 
  private:
   bool interrupted() const noexcept { return declined_ || withdrawn_; }
-  std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
+  bool has_room_for(std::size_t bytes) const noexcept;
   bool offer_piece(const void* begin, std::size_t bytes) noexcept;
+  bool offer_list(std::span<const iovec> runs) noexcept;
+  bool send_offer(std::span<const verbs::RemoteMemory> runs, std::size_t bytes) noexcept;
   void roll_back() noexcept;
 
-  Registrations::View& registrations_;
   RendezvousQueue& queue_;
   MessageProtocol& protocol_;
-  const std::size_t bytes_min_;
+  OfferChoice choice_;
   BegunBytes begun_;
   /// Bytes that are offered and not answered.
   std::size_t unanswered_ = 0;
   /// The attachment that is begun next, or of which to_offer_ bytes are, stays registered.
   std::shared_ptr<const Registration> memory_;
   std::size_t to_offer_ = 0;
-  /// Of what is begun next, so many bytes are not offered.
-  std::size_t to_copy_ = 0;
-  /// The piece that is begun next was declined.
-  bool next_is_declined_ = false;
   bool declined_ = false;
   /// A decline of what was withdrawn is no sign of the peer's memory.
   bool withdrawn_ = false;
   bool again_due_ = false;
   bool short_of_credit_ = false;
   TimePoint withdrawn_at_{};
-  /// In a row.
-  unsigned declines_ = 0;
-  /// Attachments more that are not offered, so many.
-  unsigned left_out_ = 0;
 };
 
 }  // namespace weft::detail::verbs_carrier

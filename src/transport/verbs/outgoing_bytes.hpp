@@ -37,7 +37,7 @@ class OutgoingBytes {
  private:
   std::size_t send_message(std::span<const iovec> from);
   Moved send_around_offers(std::span<const iovec> from, std::size_t leased);
-  bool begin_next(std::span<const iovec> from, std::size_t leased);
+  bool begin_next(std::span<const iovec> from, std::size_t leased, bool is_cut);
 
   OfferedBytes& offered_;
   MessageSender& sender_;

@@ -20,9 +20,9 @@ struct Read {
 /// Carries out what OfferedBytes and FetchedOffers decide. Not called inside a poll.
 class RendezvousQueue {
  public:
-  /// Offers `piece` to the peer. False when nothing was sent: there is no credit, no place or no memory now,
-  /// or the device refused it and the carrier has failed.
-  virtual bool send_offer(const verbs::RemoteMemory& piece) noexcept = 0;
+  /// Offers `runs`, kRunsOfferedMax at most, to the peer, as one. False when nothing was sent: there is no
+  /// credit, no place or no memory now, or the device refused it and the carrier has failed.
+  virtual bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept = 0;
   /// Tells the peer that what was declined, and all behind it, comes again. False: the same.
   virtual bool send_again() noexcept = 0;
   /// Returns how many reads may be begun now.

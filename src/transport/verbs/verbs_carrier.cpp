@@ -45,7 +45,7 @@ VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOw
                   loop_device_->options()),
       sender_(protocol_, send_queue_, turn_),
       offered_(loop_device_->registrations(), sender_, protocol_,
-               loop_device_->options().rendezvous_bytes_min),
+               {.bytes_min = loop_device_->options().rendezvous_bytes_min}),
       outgoing_(offered_, sender_, turn_, loop_device_->options().message_bytes),
       receiver_(*loop_device_, protocol_, sender_, offered_, turn_) {
   send_queue_.report_reads_to(receiver_.reads());

@@ -291,6 +291,7 @@ TEST_F(Limits, RunningMaxOfAMethodRefusesTheNextCallOfThatMethodFromAnyConnectio
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.retry(), Retry::kBackoff);
   EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("HandlerOptions::running_max"));
+  EXPECT_EQ(refused.retry_after(), 10ms) << "none has ended, so nothing is known";
   EXPECT_EQ(server.stats().refused[RefusalReason::kOverRunning], 1u);
   Call<int> other = first.start<&Stubborn::hold>();
   ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; }))
@@ -431,6 +432,29 @@ TEST_F(Limits, WorkerQueueMaxRefusesTheNextBlockingCall) {
   EXPECT_EQ(refused + served, 20);
   EXPECT_GE(served, 2);
   EXPECT_LE(served, 3);
+}
+
+TEST_F(Limits, WaitingMaxRefusesNoneOfTheCallsOfOneTurnThatIdleWorkersAreAboutToTake) {
+  Blocker blocker;
+  ServerOptions options;
+  options.worker_threads = 2;
+  Server& server = serve_here(std::move(options), [&](Server& its) {
+    its.register_handler<&Blocker::pass>(&blocker, {.blocking = true, .waiting_max = 1});
+  });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(caller.start<&Blocker::pass>());
+  const auto done = [](const Call<int>& each) { return each.done(); };
+  ASSERT_TRUE(turn_until(loop(), [&] { return std::ranges::count_if(calls, done) == 1; }));
+  blocker.closed.unlock();
+  const auto results = loop().block_on(await_all(calls));
+  const auto served = std::ranges::count_if(results, [](const auto& each) { return each.ok(); });
+  EXPECT_EQ(served, 3) << "two run and one waits";
+  const Status refused = results.back().status();
+  EXPECT_EQ(refused.message(),
+            "the server says: as many calls of the method wait for a worker as may "
+            "(HandlerOptions::waiting_max)");
+  EXPECT_GT(refused.retry_after(), Duration::zero());
 }
 
 /// Handlers of a server whose peer does not read; they count the answers that they make.

@@ -64,11 +64,25 @@ TEST_F(Options, AClientWithoutAServerIsRefused) {
   EXPECT_THAT(called.message(), StartsWith("ClientOptions::connect: "));
 }
 
+TEST_F(Options, AUrlOfNoTransportIsToldWhichThereAre) {
+  Transports transports;
+  transports.add(std::make_unique<MemoryNetwork>());
+  Client caller{loop(), ClientOptions{.connect = "foo://host:1"}, transports};
+  const Status called = loop().block_on(caller.call<next>(1)).status();
+  EXPECT_EQ(called.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string{called.message()},
+              ::testing::EndsWith("this program has none for 'foo://'; it has them for memory://"));
+}
+
 TEST_F(Options, OfAServerAreRefusedByName) {
   EXPECT_THAT(server_says({.threads = 1, .loop = &loop()}), StartsWith("ServerOptions::loop: "));
   EXPECT_THAT(server_says({.threads = 0}), StartsWith("ServerOptions::loop: "));
   EXPECT_THAT(server_says({.connections_max = 0}), StartsWith("ServerOptions::connections_max: "));
   EXPECT_THAT(server_says({.worker_threads = 0}, true), StartsWith("ServerOptions::worker_threads: "));
+  constexpr auto kNegative = static_cast<unsigned>(-1);
+  EXPECT_THAT(server_says({.threads = kNegative}), StartsWith("ServerOptions::threads: 4294967295 threads"));
+  EXPECT_THAT(server_says({.worker_threads = kNegative}, true),
+              StartsWith("ServerOptions::worker_threads: 4294967295 threads"));
   EXPECT_THAT(server_says({.worker_queue_max = 0}, true), StartsWith("ServerOptions::worker_queue_max: "));
   EXPECT_EQ(server_says({.worker_threads = 0, .worker_queue_max = 0}), Status{}.to_string())
       << "nobody needs workers without a blocking handler";

@@ -157,6 +157,70 @@ TEST_F(Certificates, OneWithAWeakKeyIsRefusedWhoeverHasIt) {
   EXPECT_THAT(status.message(), HasSubstr("its key is too weak: use 2048 bits of RSA, or ECDSA"));
 }
 
+TEST_F(Certificates, EachBadOneOfAClientIsRefusedInWordsOnBothSides) {
+  TlsOptions strict = of_server();
+  strict.clients = TlsClients::kRequired;
+  strict.ca_pem = ca_.pem();
+  const std::string url = serve(strict);
+  struct Bad {
+    TlsCertificate certificate;
+    const char* server_says;
+    const char* client_says;
+  };
+  const Bad all[] = {
+      {ca_.issue({.from_days = -10, .to_days = -1}), "the certificate of the client has expired",
+       "the peer says that this side's certificate has expired"},
+      {ca_.issue({.from_days = 5, .to_days = 10}), "the certificate of the client is not yet valid",
+       "the peer does not accept this side's certificate"},
+      {ca_.issue({.purpose = "serverAuth"}), "the certificate of the client is for another purpose",
+       "the peer says that this side's certificate is for another purpose"},
+      {TestCa::self_signed(), "the certificate of the client is self-signed",
+       "the peer does not know the CA of this side's certificate"},
+  };
+  for (const Bad& bad : all) {
+    TlsOptions own = of_client();
+    own.certificates = {bad.certificate};
+    const Status status = outcome(url, own);
+    EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+    EXPECT_THAT(status.message(), HasSubstr(bad.client_says));
+    EXPECT_TRUE(server_says(bad.server_says)) << notes_.text();
+  }
+}
+
+// Whoever reads names up to a zero takes it for the host's.
+TEST_F(Certificates, OneWithAZeroInItsNameIsNotForTheHostBeforeIt) {
+  const std::string url =
+      serve({.certificates = {ca_.issue(
+                 {.name = "a.example", .raw_alternatives = {std::string{"a.example\0.evil.example", 23}}})}});
+  TlsOptions named = of_client();
+  named.server_name = "a.example";
+  const Status status = outcome(url, named);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is for another host"));
+}
+
+TEST_F(Certificates, OneOfWhomIsNoCaIsRefused) {
+  const TestCa between = ca_.intermediate("the one between");
+  TlsCertificate own = between.issue();
+  const TlsCertificate leaf = ca_.issue();
+  own.chain_pem = own.chain_pem.substr(0, own.chain_pem.find("-----BEGIN", 1)) + leaf.chain_pem;
+  const Status status = outcome(serve({.certificates = {own}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+}
+
+// What is sent again and again, and its own issuer at last, is looked at once.
+TEST_F(Certificates, AChainThatGoesInCirclesEnds) {
+  const TestCa other{"another CA"};
+  const TestCa between = other.intermediate("the one between");
+  TlsCertificate own = between.issue();
+  for (int i = 0; i < 20; ++i) own.chain_pem += other.pem() + between.pem();
+  const std::string url = serve({.certificates = {own}});
+  const Status status = outcome(url, of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("not believed here")) << status.to_string();
+  EXPECT_TRUE(outcome(url, {.ca_pem = other.pem()}).ok());
+}
+
 TEST_F(Certificates, WithoutCasThoseOfTheSystemAreBelieved) {
   const Status status = outcome(serve(of_server()), {});
   EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();

@@ -176,6 +176,21 @@ TEST_F(HandshakesAtOnce, HaveOneStepInEachTurnAndCallsGoOnBetweenThem) {
   loop_->block_on(scope.join());
 }
 
+// The time is that of the whole handshake, however often a byte of it comes.
+TEST_F(HandshakesAtOnce, OfAPeerThatSendsAByteASecondEndInTheirTime) {
+  RawSocket slow{plain(server_->urls().front())};
+  const std::string whole = hello();
+  std::size_t seconds = 0;
+  for (; !slow.at_end() && seconds < 60; ++seconds) {
+    static_cast<void>(slow.send(whole.substr(seconds, 1)));
+    clock_.advance(1s);
+    for (int turns = 0; turns < 20; ++turns) loop_->run_once(0s);
+    while (slow.has_input() && !slow.at_end()) slow.receive_some(4096);
+  }
+  EXPECT_GE(seconds, 9u);
+  EXPECT_LE(seconds, 12u);
+}
+
 TEST_F(Costs, ConnectionsBeyondTheRateOfAnAddressAreClosed) {
   TlsOptions slow = of_server();
   slow.handshake_rate_of_address = Rate{.per_second = 0.001, .burst = 3};

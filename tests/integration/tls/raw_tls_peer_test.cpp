@@ -77,6 +77,42 @@ TEST_F(RawTlsPeer, WhoRenegotiatesIsRefused) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
+TEST_F(RawTlsPeer, WhoSendsEachByteInARecordOfItsOwnIsAnswered) {
+  const std::string url = serve(of_server());
+  RawTls tls;
+  RawSocket socket{plain(url)};
+  shake_hands(tls, socket);
+  for (const char byte : hello_bytes()) ASSERT_TRUE(tls.write(std::string{byte}));
+  tls.end();
+  ASSERT_TRUE(socket.send(tls.take()));
+  while (!socket.at_end()) socket.receive_some(16384);
+  EXPECT_EQ(notes_.text(), "") << "the hello was understood, and the end was one";
+}
+
+TEST_F(RawTlsPeer, WhoseRecordIsTooLongIsEnded) {
+  const std::string url = serve(of_server());
+  RawTls tls;
+  RawSocket socket{plain(url)};
+  shake_hands(tls, socket);
+  ASSERT_TRUE(socket.send(tls.take() + std::string("\x17\x03\x03\xff\xff", 5) + std::string(70'000, 'x')));
+  while (!socket.at_end()) socket.receive_some(16384);
+  EXPECT_TRUE(server_says("TLS: the peer does not keep to it: ")) << notes_.text();
+  EXPECT_TRUE(outcome(url, of_client()).ok());
+}
+
+// A record that nobody has encrypted, in the midst of those that are.
+TEST_F(RawTlsPeer, WhoStopsEncryptingIsEnded) {
+  const std::string url = serve(of_server());
+  RawTls tls;
+  RawSocket socket{plain(url)};
+  shake_hands(tls, socket);
+  const std::string hello = hello_bytes();
+  const char bytes = static_cast<char>(hello.size());
+  ASSERT_TRUE(socket.send(tls.take() + std::string("\x17\x03\x03\0", 4) + bytes + hello));
+  while (!socket.at_end()) socket.receive_some(16384);
+  EXPECT_TRUE(server_says("TLS: the peer does not keep to it: ")) << notes_.text();
+}
+
 TEST_F(RawTlsPeer, WhoSendsKeyUpdatesAndNoDataIsEnded) {
   const std::string url = serve(of_server());
   RawTls tls;

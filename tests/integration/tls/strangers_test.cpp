@@ -98,6 +98,31 @@ TEST_F(Strangers, WhoComesBackWithAnOlderVersionThanItSpeaksIsRefused) {
   EXPECT_TRUE(server_says("an older version than both sides speak")) << notes_.text();
 }
 
+TEST_F(Strangers, ClientsOfOpensslWithAWeakKeyAreRefused) {
+  TlsOptions strict = of_server();
+  strict.clients = TlsClients::kRequired;
+  strict.ca_pem = ca_.pem();
+  const TlsCertificate weak = ca_.issue({.rsa_bits = 1024});
+  write("weak.pem", weak.chain_pem);
+  write("weak.key", weak.key_pem);
+  const std::string own = "-cipher ALL:@SECLEVEL=0 -cert " + path("weak.pem") + " -key " + path("weak.key");
+  s_client(serve(strict), own);
+  EXPECT_TRUE(server_says("the certificate of the client has a key that is too weak")) << notes_.text();
+}
+
+TEST_F(Strangers, ClientsOfOpensslInAnyShapeLeaveTheServerWell) {
+  const std::string url = serve(of_server());
+  for (const char* shape :
+       {"-max_send_frag 512 -split_send_frag 512 -max_pipelines 1", "-maxfraglen 512", "-groups P-521",
+        "-groups X448:P-256", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", "-no_ticket", "-no_middlebox",
+        "-servername nobody.example", "-noservername", "-sigalgs ECDSA+SHA256", "-psk 00ff -psk_identity x",
+        "-status", "-record_padding 16384", "-read_buf 1", "-keymatexport x", "-alpn weft,h2"}) {
+    EXPECT_THAT(s_client(url, shape), HasSubstr("Verification: OK")) << shape;
+    EXPECT_TRUE(outcome(url, of_client()).ok()) << shape;
+  }
+  EXPECT_EQ(notes_.text(), "");
+}
+
 /// s_server of the openssl tool, which ends with this.
 class Stranger {
  public:

@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 SECONDS = 30
 TOKEN = "0123456789abcdef-of-ann"
@@ -53,19 +54,47 @@ def check(program: str, url: str, folder: pathlib.Path) -> None:
     expect("perf of a stranger", done.returncode == 1 and "--token FILE" in done.stderr, done)
 
 
+def check_over_tls(program: str, url: str, folder: pathlib.Path) -> None:
+    ca = ("--ca", str(folder / "certs/ca.pem"))
+    asked = {
+        "list": ("list", url),
+        "describe": ("describe", url, "weft.reflection.v1.Reflection"),
+        "call": ("call", url, "weft.reflection.v1.Reflection/List", "{}"),
+    }
+    for what, words in asked.items():
+        done = weft(program, *words, *ca, token=TOKEN)
+        expect(f"{what} over TLS", done.returncode == 0 and "Reflection" in done.stdout and done.stderr == "", done)
+        done = weft(program, *words, *ca)
+        expect(f"a stranger's {what} over TLS", done.returncode == 1 and "UNAUTHENTICATED" in done.stderr, done)
+        done = weft(program, *words, token=TOKEN)
+        expect(f"{what} without the CA", done.returncode == 1 and "ca_file" in done.stderr, done)
+        done = weft(program, *words, "--insecure", token=TOKEN)
+        loud = "WARNING: --insecure: the server's certificate is not checked" in done.stderr
+        expect(f"{what} of whoever answers", loud and done.returncode == 0 and "Reflection" in done.stdout, done)
+
+
 def main(program: str, server: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        with_tls = weft(program, "certs", str(folder / "certs")).returncode == 0
         (folder / "policy").write_text("allow token:ann weft.reflection.v1.Reflection/*\n")
         (folder / "tokens").write_text(f"ann {TOKEN}\nbob {OTHER}\n")
-        process = subprocess.Popen([server, str(folder / "policy"), str(folder / "tokens")], stdout=subprocess.PIPE, text=True)
-        try:
-            ready, _, _ = select.select([process.stdout], [], [], SECONDS)
-            line = process.stdout.readline().strip() if ready else ""
-            check(program, line.removeprefix("listening on "), folder)
-        finally:
-            process.terminate()
-            process.wait()
+        rules = (str(folder / "policy"), str(folder / "tokens"))
+        with_server((server, *rules), lambda url: check(program, url, folder))
+        if with_tls:
+            own = (str(folder / "certs/server.pem"), str(folder / "certs/server.key"))
+            with_server((server, *rules, "tls://127.0.0.1:0", *own), lambda url: check_over_tls(program, url, folder))
+
+
+def with_server(command: tuple[str, ...], ask: Callable[[str], None]) -> None:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        ready, _, _ = select.select([process.stdout], [], [], SECONDS)
+        line = process.stdout.readline().strip() if ready else ""
+        ask(line.removeprefix("listening on "))
+    finally:
+        process.terminate()
+        process.wait()
 
 
 if __name__ == "__main__":

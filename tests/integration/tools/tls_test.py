@@ -68,10 +68,18 @@ class OverTls(unittest.TestCase):
             self.assertEqual(client.returncode, 1)
             self.assertRegex(client.stderr, "of an unknown CA|certificate verify failed|not believed here")
 
-    def test_insecure_says_so(self):
-        client = self.run_weft("perf", "client", "--connect", self.serve("perf"), "--insecure", *SHORT)
+    def test_without_a_ca_those_of_the_system_are_believed(self):
+        words = ("perf", "client", "--connect", self.serve("perf"), *SHORT)
+        system = {**os.environ, "SSL_CERT_FILE": self.path("ca.pem"), "SSL_CERT_DIR": "/nonexistent"}
+        client = subprocess.run([self.weft, *words], capture_output=True, text=True, timeout=SECONDS, env=system)
         self.assertEqual(client.returncode, 0, client.stderr)
-        self.assertIn("WARNING: --insecure: the server's certificate is not checked", client.stderr)
+
+    def test_insecure_says_so(self):
+        for words in (("perf", "client", *SHORT), ("raw", "client", *SHORT), ("info",)):
+            url = self.serve("raw" if words[0] == "raw" else "perf")
+            client = self.run_weft(*words, "--connect", url, "--insecure")
+            self.assertEqual(client.returncode, 0, client.stderr)
+            self.assertIn("WARNING: --insecure: the server's certificate is not checked", client.stderr)
 
     def test_a_server_with_a_ca_wants_certificates(self):
         url = self.serve("perf", "--ca", self.path("ca.pem"))

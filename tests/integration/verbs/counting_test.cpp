@@ -248,6 +248,23 @@ TEST_P(VerbsCounts, BlocksAreFilledOutOfOneMemoryByListsOfTheWorkRequests) {
   EXPECT_LE(made.copied, 0.01);
 }
 
+// Offers that name 32 blocks each; the last few of a piece are less than is worth one, and are copied.
+TEST_P(VerbsCounts, BlocksAreReadIntoOneMemoryOutOfListsOfOffers) {
+  const Costs made = costs_of_blocks("1,000 blocks of 4 KiB into one memory", true, false);
+  EXPECT_GE(made.reads, 0.97 * kBlocks);
+  EXPECT_LE(made.reads, kBlocks);
+  EXPECT_LE(made.messages, 100);
+  EXPECT_LE(made.copied, 0.03);
+}
+
+TEST_P(VerbsCounts, BlocksAreReadIntoBlocks) {
+  const Costs made = costs_of_blocks("1,000 blocks of 4 KiB into blocks", true, true);
+  EXPECT_GE(made.reads, 0.97 * kBlocks);
+  EXPECT_LE(made.reads, kBlocks);
+  EXPECT_LE(made.messages, 100);
+  EXPECT_LE(made.copied, 0.03);
+}
+
 // Nobody has a handler for it.
 TEST_P(VerbsCounts, ARegisteredAttachmentThatNobodyWantsIsNeitherReadNorCopied) {
   constexpr int kFew = 100;

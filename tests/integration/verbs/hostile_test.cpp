@@ -169,6 +169,22 @@ const std::vector<carrier_testing::Misdeed<RawVerbsPeer>> kMisdeeds = carrier_te
      [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(1u << 30)); }},
     {"an offer beyond the end of all memory",
      [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(~std::uint64_t{0})); }},
+    {"an offer of a list with nothing in it",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(100) + offer_text(0) + offer_text(100)); }},
+    {"an offer of a list with more than may be offered",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(1u << 20) + offer_text(1)); }},
+    {"an offer of a list beyond the end of all memory",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kOffer, offer_text(1000) + offer_text(~std::uint64_t{0} - 999));
+     }},
+    {"an offer of too many runs",
+     [](RawVerbsPeer& peer) {
+       std::string runs;
+       for (int i = 0; i < 33; ++i) runs += offer_text(4096);
+       peer.send(MessageKind::kOffer, runs);
+     }},
+    {"a list and half a run",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9) + offer_text(9).substr(1)); }},
     {"half an offer", [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9).substr(1)); }},
     {"fetches what was not offered",
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kFetched, 1)); }},

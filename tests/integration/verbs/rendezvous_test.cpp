@@ -103,6 +103,25 @@ TEST_P(VerbsAttachments, BlocksAreFilledAndNothingBetweenThem) {
   }
 }
 
+// Blocks at twice their length, some of them shorter than is worth a read.
+TEST_P(VerbsAttachments, BlocksAreSentAndNothingBetweenThem) {
+  const std::size_t size = scaled(2 * kMega);
+  for (const std::size_t block : {std::size_t{700}, 2 * kKilo, 4 * kKilo + 1, 70 * kKilo}) {
+    SCOPED_TRACE(block);
+    const std::size_t blocks = size / block + 1;
+    Region sent{pattern(2 * blocks * block, 5)};
+    std::vector<std::byte> together;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      const Bytes from = Bytes{sent.bytes}.subspan(2 * i * block, block);
+      together.insert(together.end(), from.begin(), from.end());
+    }
+    sent.registered_with(*caller);
+    const auto list = AttachmentView::strided(sent.bytes.data(), blocks, block, 2 * block);
+    EXPECT_EQ(world.wait_for(caller->start<sum_up>({.attachment = list})).value(), sum_of(together));
+  }
+  EXPECT_EQ(caller->stats().connections, 1u);
+}
+
 TEST_P(VerbsAttachments, BlocksOfADroppedCallAreTheCallersAtOnce) {
   world.expect_alive(*caller);
   const std::size_t size = scaled(2 * kMega);
@@ -111,13 +130,23 @@ TEST_P(VerbsAttachments, BlocksOfADroppedCallAreTheCallersAtOnce) {
     constexpr std::size_t kBlock = 4 * kKilo;
     Region landing{std::vector<std::byte>(2 * size)};
     landing.registered_with(*caller);
+    Region lost{pattern(2 * size)};
+    lost.registered_with(*caller);
     {
       const auto places = LandingView::strided(landing.bytes, size / kBlock, kBlock, 2 * kBlock);
+      const auto list = AttachmentView::strided(lost.bytes.data(), size / kBlock, kBlock, 2 * kBlock);
       const Call<std::uint64_t> down = caller->start<lend>({.landing = places}, size);
+      const Call<std::uint64_t> up = caller->start<sum_up>({.attachment = list});
       for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
     }
     std::ranges::fill(landing.bytes, std::byte{0xEE});
-    EXPECT_TRUE(eventually([&] { return world.wait_for(caller->start<add>(1, 2)).ok(); }));
+    std::ranges::fill(lost.bytes, std::byte{0xDD});
+    Bytes kept{lent.bytes};
+    kept = kept.first(100 * kKilo);
+    EXPECT_TRUE(eventually([&] {
+      const auto sum = world.wait_for(caller->start<sum_up>({.attachment = kept}));
+      return sum.ok() && *sum == sum_of(kept);
+    }));
     ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
   }
 }

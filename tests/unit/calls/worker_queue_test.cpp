@@ -19,7 +19,10 @@ namespace weft {
 using namespace weft::detail;
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+
+constexpr TimePoint kStart{std::chrono::hours{1}};
 
 /// A connection whose answers nobody looks at.
 class QuietSink final : public AnswerSink {
@@ -61,7 +64,7 @@ class WorkerQueues : public ::testing::Test {
   }
   bool add(std::uint64_t connection) {
     ServedCall* gone = nullptr;
-    const bool taken = queue_.add(call(connection), gone);
+    const bool taken = !queue_.add(call(connection), gone);
     if (gone != nullptr) gone_.push_back(gone->connection_id());
     return taken;
   }
@@ -69,7 +72,7 @@ class WorkerQueues : public ::testing::Test {
   std::vector<std::uint64_t> take(std::size_t count = 1000) {
     std::vector<std::uint64_t> connections;
     while (connections.size() < count) {
-      ServedCall* next = queue_.next();
+      ServedCall* next = queue_.next(kStart);
       if (next == nullptr) break;
       connections.push_back(next->connection_id());
     }
@@ -83,7 +86,7 @@ class WorkerQueues : public ::testing::Test {
   std::deque<std::unique_ptr<ServedCall>> calls_;
   std::uint64_t last_id_ = 0;
   std::vector<std::uint64_t> gone_;
-  WorkerQueue queue_{12};
+  WorkerQueue queue_{12, 0};
 };
 
 TEST_F(WorkerQueues, ServeConnectionsInTurn) {
@@ -117,10 +120,10 @@ TEST_F(WorkerQueues, LeaveWorkersToOtherMethodsWhenOneRunsAsOftenAsItMay) {
   MethodEntry slow;
   slow.options.running_max = 2;
   ServedCall* gone = nullptr;
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(queue_.add(call(1, slow), gone));
+  for (int i = 0; i < 5; ++i) ASSERT_FALSE(queue_.add(call(1, slow), gone));
   add(2);
   EXPECT_THAT(take(), ElementsAre(1, 2, 1)) << "two of the slow ones, and the other";
-  EXPECT_TRUE(queue_.ended(slow));
+  EXPECT_TRUE(queue_.ended(slow, kStart));
   EXPECT_THAT(take(), ElementsAre(1));
 }
 
@@ -129,13 +132,84 @@ TEST_F(WorkerQueues, BoundHowManyCallsOfAMethodWait) {
   rare.options.waiting_max = 2;
   ServedCall* gone = nullptr;
   ServedCall& first = call(1, rare);
-  EXPECT_TRUE(queue_.add(first, gone));
-  EXPECT_TRUE(queue_.add(call(2, rare), gone));
-  EXPECT_FALSE(queue_.add(call(3, rare), gone));
+  EXPECT_FALSE(queue_.add(first, gone));
+  EXPECT_FALSE(queue_.add(call(2, rare), gone));
+  const auto refused = queue_.add(call(3, rare), gone);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status.message(),
+            "as many calls of the method wait for a worker as may (HandlerOptions::waiting_max)");
   EXPECT_TRUE(add(3)) << "another method";
   EXPECT_TRUE(queue_.remove(first));
   EXPECT_FALSE(queue_.remove(first));
-  EXPECT_TRUE(queue_.add(call(3, rare), gone));
+  EXPECT_FALSE(queue_.add(call(3, rare), gone));
+}
+
+TEST_F(WorkerQueues, CountNoCallAsWaitingThatAWorkerIsAboutToTake) {
+  MethodEntry rare;
+  rare.options.waiting_max = 1;
+  WorkerQueue queue{12, 3};
+  ServedCall* gone = nullptr;
+  EXPECT_FALSE(queue.add(call(1), gone)) << "of another method, for the first worker";
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(queue.add(call(1, rare), gone)) << i;
+  EXPECT_TRUE(queue.add(call(1, rare), gone)) << "two are for workers, and one waits";
+  for (int i = 0; i < 3; ++i) ASSERT_NE(queue.next(kStart), nullptr);
+  EXPECT_TRUE(queue.add(call(1, rare), gone)) << "all workers have calls, and one waits";
+  ASSERT_FALSE(queue.ended(rare, kStart));
+  EXPECT_FALSE(queue.add(call(1, rare), gone)) << "the one that waits is for the worker that is free";
+}
+
+TEST_F(WorkerQueues, CountCallsAsWaitingThatTheirMethodDoesNotLetRun) {
+  MethodEntry rare;
+  rare.options.running_max = 1;
+  rare.options.waiting_max = 1;
+  WorkerQueue queue{12, 3};
+  ServedCall* gone = nullptr;
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(queue.add(call(1, rare), gone)) << i;
+  EXPECT_TRUE(queue.add(call(1, rare), gone));
+}
+
+TEST_F(WorkerQueues, TellWhoIsRefusedHowLongWhatWaitsTakes) {
+  MethodEntry rare;
+  rare.options.waiting_max = 3;
+  WorkerQueue queue{4, 1};
+  ServedCall* gone = nullptr;
+  for (int i = 0; i < 4; ++i) ASSERT_FALSE(queue.add(call(1, rare), gone)) << i;
+  const auto unknown = queue.add(call(1, rare), gone);
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->retry_after, 10ms) << "nothing is known of how long they take";
+  const auto run = [&](Duration takes) {
+    ASSERT_NE(queue.next(kStart), nullptr);
+    static_cast<void>(queue.ended(rare, kStart + takes));
+  };
+  run(40ms);
+  const auto refused_of_method = [&] {
+    while (!queue.add(call(1, rare), gone)) continue;
+    return queue.add(call(1, rare), gone)->retry_after;
+  };
+  ASSERT_NE(queue.next(kStart + 40ms), nullptr) << "the worker is busy, and three wait";
+  EXPECT_EQ(refused_of_method(), 120ms);
+  ASSERT_FALSE(queue.add(call(1), gone)) << "of another method";
+  EXPECT_EQ(queue.add(call(1), gone)->retry_after, 160ms) << "all four of the queue";
+}
+
+TEST(ServiceTimes, AreMeansOfThoseThatEndedAndTellOfAMillisecondToASecond) {
+  ServiceTime time;
+  EXPECT_EQ(time.wait(1, 1), 10ms);
+  TimePoint now = kStart;
+  const auto take = [&](Duration takes) {
+    time.begins(now, 0);
+    time.begins(now, 1);
+    now += takes;
+    time.ends(now, 2);
+    time.ends(now, 1);
+    now += 1h;
+  };
+  take(20ms);
+  EXPECT_EQ(time.wait(1, 1), 20ms) << "each of both, and not both together, nor the time between";
+  EXPECT_EQ(time.wait(10, 4), 50ms);
+  EXPECT_EQ(time.wait(1000, 1), 1s);
+  for (int i = 0; i < 1000; ++i) take(1us);
+  EXPECT_EQ(time.wait(1, 1), 1ms) << "what was long ago is forgotten";
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: calls of many servers behind a name, on a clock that stands still.
-#include <latch>
-
 #include "unit/fleet/fleet_testing.hpp"
 #include "weft/balancing/consistent_hash.hpp"
 #include "weft/balancing/random_pick.hpp"
 #include "weft/balancing/round_robin.hpp"
-#include "weft/runtime/loop_thread.hpp"
 
 namespace weft::fleet_tests {
 namespace {
@@ -321,6 +318,72 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   EXPECT_NE(reply.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
 }
 
+TEST_F(Fleets, ServeEachOfTheirServersAlsoThoseThatComeBack) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  Listener listener;
+  FleetOptions given;
+  given.balancing = std::make_unique<RoundRobin>();
+  FleetClient& fleet = make(3, std::move(given));
+  fleet.register_handler<&Listener::twice>(&listener);
+  fleet.register_handler("lambda", [](int job) { return job; });
+  const auto ask_all = [&] {
+    for (int job = 0; job < 30; ++job) {
+      const Result<int> answer = run(fleet.call<&Replica::ask_back>(job));
+      ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+      EXPECT_EQ(*answer, 2 * job);
+    }
+  };
+  ask_all();
+  for (auto& [number, replica] : replicas_) {
+    EXPECT_GE(replica.ran, 5) << number;
+    replica.ran = 0;
+  }
+  crash(1);
+  static_cast<void>(run(fleet.call<ask_again>()));
+  serve(1);
+  testing::pass(*loop_, clock_, 20s);
+  ask_all();
+  EXPECT_GE(replicas_[1].ran, 5);
+  EXPECT_EQ(listener.heard, 60);
+  fleet_.reset();
+}
+
+TEST_F(Fleets, ServeTheServersThatComeIntoTheList) {
+  for (int i = 0; i < 2; ++i) serve(i);
+  Listener listener;
+  FleetClient& fleet = make_listed(url(0) + "\n");
+  fleet.register_handler<&Listener::twice>(&listener);
+  EXPECT_EQ(run(fleet.call<&Replica::ask_back>(1)).value(), 2);
+  list(url(1) + "\n");
+  EXPECT_EQ(run(fleet.call<&Replica::ask_back>(2)).value(), 4);
+  EXPECT_EQ(replicas_[1].ran, 1);
+  fleet_.reset();
+}
+
+TEST_F(Fleets, SayWhatIsWrongWithWhatTheyServe) {
+  serve(0);
+  Listener listener;
+  FleetClient& fleet = make(1);
+  fleet.register_handler<&Listener::twice>(&listener, {.blocking = true});
+  const FleetCallOptions options{.call = {.timeout = 3s}};
+  const Status status = run(fleet.call<&Replica::ask>(options)).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  EXPECT_NE(status.message().find("a client has no worker threads"), std::string_view::npos)
+      << status.to_string();
+  fleet_.reset();
+}
+
+using FleetsDeathTest = FleetTest;
+
+TEST_F(FleetsDeathTest, HandlersThatAreRegisteredBehindTheFirstCallAreTold) {
+  serve(0);
+  Listener listener;
+  FleetClient& fleet = make(1);
+  ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  EXPECT_DEATH(fleet.register_handler<&Listener::twice>(&listener),
+               "register the handlers of a fleet before its first call");
+}
+
 void destroy_the_loop_of_a_fleet_first() {
   auto loop = Loop::create().value();
   FleetOptions options{.name = "static:tcp://127.0.0.1:1"};
@@ -328,28 +391,9 @@ void destroy_the_loop_of_a_fleet_first() {
   loop.reset();
 }
 
-void destroy_a_fleet_while_its_loop_runs() {
-  auto thread = LoopThread::start().value();
-  FleetOptions options{.name = "static:tcp://127.0.0.1:1"};
-  std::unique_ptr<FleetClient> fleet;
-  std::latch made{1};
-  thread->post([&] {
-    fleet = std::make_unique<FleetClient>(thread->loop(), std::move(options));
-    made.count_down();
-  });
-  made.wait();
-  fleet.reset();
-}
-
 TEST(FleetDeathTest, ALoopThatIsDestroyedBeforeItsFleetSaysSo) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(destroy_the_loop_of_a_fleet_first(), "destroyed before a client of it");
-}
-
-TEST(FleetDeathTest, AFleetThatIsDestroyedWhileAnotherThreadRunsItsLoopSaysSo) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_DEATH(destroy_a_fleet_while_its_loop_runs(),
-               "destroyed while another thread runs its loop: stop that loop first");
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ struct Replica {
     }
     co_return number;
   }
+  /// Asks its caller in turn.
+  Task<Result<int>> ask_back(CallContext& context, int job);
   Task<int> once(int job) {
     ++jobs[job];
     SleepAwaiter nap = sleep_for(work);
@@ -51,6 +53,21 @@ struct Replica {
   }
 };
 inline constexpr auto ask_again = idempotent<&Replica::ask>;
+
+/// Serves the servers of its fleet.
+struct Listener {
+  int heard = 0;
+  int twice(int job) {
+    ++heard;
+    return 2 * job;
+  }
+};
+
+inline Task<Result<int>> Replica::ask_back(CallContext& context, int job) {
+  ++ran;
+  Result<int> answer = co_await context.peer().call<&Listener::twice>(job);
+  co_return answer;
+}
 
 class SilentLogger final : public Logger {
  public:
@@ -99,7 +116,7 @@ class FleetTest : public ::testing::Test {
     options.limits.ping_interval = 0s;
     auto server = std::make_unique<Server>(std::move(options), transports_);
     server->register_handler<&Replica::ask>(&replicas_[number], asking);
-    server->register_handler<&Replica::once>(&replicas_[number]);
+    server->register_handler<&Replica::once, &Replica::ask_back>(&replicas_[number]);
     server->start().value();
     servers_[number] = std::move(server);
   }

@@ -52,6 +52,12 @@ TEST(Names, ThatMeanNothingAreRefused) {
   }
 }
 
+TEST(Names, ThatAreTheUrlOfAServerAreToldToBeAListOfOne) {
+  auto loop = Loop::create().value();
+  const std::string said = watch_name(*loop, "tcp://10.0.0.7:9000").status().to_string();
+  EXPECT_NE(said.find("write \"static:tcp://10.0.0.7:9000\""), std::string::npos) << said;
+}
+
 TEST(Names, RefuseOptionsWithWhichNothingWouldWork) {
   auto loop = Loop::create().value();
   const NameOptions no_logger{.logger = nullptr};

@@ -368,6 +368,8 @@ TEST_F(OnWorker, APoolThatEndsGivesBackWhatWaitsAndWaitsForWhatRuns) {
 }
 
 TEST_F(OnWorker, MisuseOfItsOptionsIsNamed) {
+  EXPECT_THAT(std::string{WorkerPool::start({.threads = static_cast<unsigned>(-1)}).status().message()},
+              HasSubstr("WorkerPoolOptions::threads: 4294967295 threads"));
   EXPECT_THAT(std::string{WorkerPool::start({.threads = 0}).status().message()},
               StartsWith("WorkerPoolOptions::threads: "));
   EXPECT_THAT(std::string{WorkerPool::start({.queue_max = 0}).status().message()},

@@ -50,6 +50,13 @@ TEST(Url, WhatIsWrongIsSaidTogetherWithARightOne) {
   }
 }
 
+TEST(Url, OfAnUnknownSchemeIsNotSaidToWantAPortOnly) {
+  const auto said = [](const char* text) { return Url::parse(text).status().to_string(); };
+  EXPECT_NE(said("foo://x").find("its scheme is none of these"), std::string::npos) << said("foo://x");
+  EXPECT_NE(said("tls://x").find("the port is missing"), std::string::npos) << said("tls://x");
+  EXPECT_EQ(said("tls://x").find("its scheme"), std::string::npos) << said("tls://x");
+}
+
 TEST(Url, EveryAddressIsWrittenAsANumberAndNotAsAStarOrAsNothing) {
   for (const char* text : {"tcp://*:0", "tcp://:0", "tcp://[]:0", "tcp://[*]:0"}) {
     const auto url = Url::parse(text);

@@ -26,10 +26,11 @@ struct NotingQueue final : RendezvousQueue {
     std::vector<ibv_sge> into;
   };
 
-  bool send_offer(const verbs::RemoteMemory& piece) noexcept override {
+  bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept override {
     if (room == 0) return false;
     --room;
-    offers.push_back(piece);
+    offers.push_back(runs.front());
+    lists.emplace_back(runs.begin(), runs.end());
     return true;
   }
   bool send_again() noexcept override {
@@ -47,7 +48,9 @@ struct NotingQueue final : RendezvousQueue {
 
   std::size_t room = 100;
   int agains = 0;
+  /// The first run of each, and all of them.
   std::vector<verbs::RemoteMemory> offers;
+  std::vector<std::vector<verbs::RemoteMemory>> lists;
   std::vector<NotedRead> reads;
 };
 
@@ -72,11 +75,12 @@ class VerbsAttachments : public ::testing::Test {
       verbs::ProtectionDomain::create(verbs::Device::open("sim", rdma).value()).value();
   std::shared_ptr<Registrations> registrations = std::make_shared<Registrations>(domain);
   Registrations::View view{*registrations};
-  MessageProtocol protocol{{.kinds = (bit_of(kLastMessageKind) << 1) - 2,
-                            .credit_max = 100,
-                            .all_cost = true,
-                            .credit_due = 5,
-                            .over = "in a test"}};
+  static constexpr MessageProtocol::Rules kRules{.kinds = (bit_of(kLastMessageKind) << 1) - 2,
+                                                 .credit_max = 100,
+                                                 .all_cost = true,
+                                                 .credit_due = 5,
+                                                 .over = "in a test"};
+  MessageProtocol protocol{kRules};
   NotingQueue queue;
   std::vector<std::byte> memory = std::vector<std::byte>(4 * kMegabyte);
 };
@@ -90,26 +94,118 @@ class VerbsOffered : public VerbsAttachments {
     if (const std::size_t done = offered.take_done(); done > 0) return done;
     while (offered.goes_on() && offered.begun() < bytes) {
       const iovec next = piece(from + offered.begun(), bytes - offered.begun());
-      EXPECT_TRUE(offered.takes(next, next.iov_len));
-      if (!offered.offer(next, next.iov_len)) break;
+      EXPECT_TRUE(takes(next, next.iov_len));
+      if (!offer(next, next.iov_len)) break;
     }
     return 0;
   }
 
-  OfferedBytes offered{view, queue, protocol, 64 * kKilobyte};
+  /// As with a single piece.
+  bool takes(const iovec& next, std::size_t leased) { return offered.takes({&next, 1}, leased) == 1; }
+  bool offer(const iovec& next, std::size_t leased) { return offered.offer({&next, 1}, leased); }
+  bool may_take(const iovec& next) { return offered.choice().may_take({&next, 1}); }
+
+  OfferedBytes offered{view, queue, protocol, {.bytes_min = 64 * kKilobyte}};
 };
 
 TEST_F(VerbsOffered, OnlyLeasedMemoryThatPeersMayReadAndThatIsLargeIsTaken) {
   const auto open = know(MutableBytes{memory}.first(kMegabyte));
   const auto closed = know(MutableBytes{memory}.subspan(kMegabyte, kMegabyte), false);
-  EXPECT_FALSE(offered.takes(piece(0, 64 * kKilobyte), 64 * kKilobyte - 1)) << "too little of it is leased";
-  EXPECT_FALSE(offered.takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "peers may not read it";
-  offered.copied(kMegabyte);
-  EXPECT_FALSE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte)) << "nobody registered it";
-  offered.copied(kMegabyte);
-  EXPECT_TRUE(offered.may_take(piece(0, 64 * kKilobyte)));
-  EXPECT_FALSE(offered.may_take(piece(0, 64 * kKilobyte - 1)));
-  EXPECT_TRUE(offered.takes(piece(0, kMegabyte), kMegabyte));
+  EXPECT_FALSE(takes(piece(0, 64 * kKilobyte), 64 * kKilobyte - 1)) << "too little of it is leased";
+  EXPECT_FALSE(takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "peers may not read it";
+  offered.choice().copied(kMegabyte);
+  EXPECT_FALSE(takes(piece(2 * kMegabyte, kMegabyte), kMegabyte)) << "nobody registered it";
+  offered.choice().copied(kMegabyte);
+  EXPECT_TRUE(may_take(piece(0, 64 * kKilobyte)));
+  EXPECT_FALSE(may_take(piece(0, 64 * kKilobyte - 1)));
+  EXPECT_TRUE(takes(piece(0, kMegabyte), kMegabyte));
+}
+
+/// Runs of 4 KiB with gaps as long between them, of the memory from `from` on.
+std::vector<iovec> runs_in(std::span<std::byte> memory, std::size_t count) {
+  std::vector<iovec> runs;
+  for (std::size_t i = 0; i < count; ++i) runs.push_back({&memory[8 * i * kKilobyte], 4 * kKilobyte});
+  return runs;
+}
+
+TEST_F(VerbsOffered, ShortRunsOfOneRegistrationAreOfferedTogether) {
+  const auto known = know(memory);
+  const auto runs = runs_in(memory, 40);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), kRunsOfferedMax);
+  EXPECT_TRUE(offered.offer(std::span{runs}.first(kRunsOfferedMax), 4 * kKilobyte));
+  ASSERT_EQ(queue.lists.size(), 1u);
+  ASSERT_EQ(queue.lists[0].size(), kRunsOfferedMax);
+  EXPECT_EQ(queue.lists[0][31].address, reinterpret_cast<std::uintptr_t>(runs[31].iov_base));
+  EXPECT_EQ(queue.lists[0][31].bytes, 4 * kKilobyte);
+  EXPECT_EQ(queue.lists[0][31].rkey, known->rkey());
+  EXPECT_EQ(offered.begun(), 128 * kKilobyte);
+  const auto rest = std::span{runs}.subspan(kRunsOfferedMax);
+  EXPECT_EQ(offered.takes(rest, 4 * kKilobyte), 0u) << "too little for an offer";
+  EXPECT_TRUE(offered.choice().may_go_on(rest)) << "if more of it comes";
+  offered.fetched(100 * kKilobyte);
+  EXPECT_EQ(offered.take_done(), 100 * kKilobyte) << "given back as it is fetched";
+  offered.fetched(28 * kKilobyte);
+  EXPECT_EQ(offered.take_done(), 28 * kKilobyte);
+  EXPECT_TRUE(offered.idle());
+}
+
+TEST_F(VerbsOffered, AListEndsWhereItsRegistrationDoesAndBeforeWhatIsNoRun) {
+  const auto first = know(MutableBytes{memory}.first(160 * kKilobyte));
+  const auto second = know(MutableBytes{memory}.subspan(160 * kKilobyte, 64 * kKilobyte));
+  auto runs = runs_in(memory, 28);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 20u);
+  EXPECT_EQ(offered.takes(std::span{runs}.subspan(20), 4 * kKilobyte), 0u) << "32 KiB";
+  runs[18].iov_len = kRunBytesMin - 1;
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 18u);
+  runs[18].iov_len = 64 * kKilobyte;
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 18u) << "that goes alone";
+  runs[15].iov_len = kRunBytesMin - 1;
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 0u);
+  EXPECT_EQ(offered.takes(runs, 0), 0u) << "nothing of it is leased";
+}
+
+TEST_F(VerbsOffered, ARunThatNobodyRegisteredIsCopiedAndTheListBehindItIsOffered) {
+  const auto known = know(MutableBytes{memory}.subspan(8 * kKilobyte));
+  const auto runs = runs_in(memory, 20);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 0u);
+  EXPECT_FALSE(offered.choice().may_go_on(runs)) << "it is copied, however much more comes";
+  offered.choice().copied(4 * kKilobyte);
+  EXPECT_EQ(offered.takes(std::span{runs}.subspan(1), 4 * kKilobyte), 19u);
+}
+
+TEST_F(VerbsOffered, AListThatWasDeclinedIsCopiedWhole) {
+  const auto known = know(memory);
+  const auto runs = runs_in(memory, 32);
+  ASSERT_EQ(offered.takes(runs, 4 * kKilobyte), 32u);
+  ASSERT_TRUE(offered.offer(runs, 4 * kKilobyte));
+  offered.declined(128 * kKilobyte);
+  ASSERT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 1);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 0u);
+  offered.choice().copied(100 * kKilobyte);
+  EXPECT_EQ(offered.takes(std::span{runs}.subspan(25), 4 * kKilobyte), 0u);
+  offered.choice().copied(28 * kKilobyte);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 0u) << "one is left out";
+  offered.choice().copied(128 * kKilobyte);
+  EXPECT_EQ(offered.takes(runs, 4 * kKilobyte), 32u);
+}
+
+TEST_F(VerbsOffered, AListIsNotKeptRegisteredLongerThanItIsOffered) {
+  auto known = know(memory);
+  const auto runs = runs_in(memory, 32);
+  queue.room = 0;
+  ASSERT_EQ(offered.takes(runs, 4 * kKilobyte), 32u);
+  EXPECT_FALSE(offered.offer(runs, 4 * kKilobyte));
+  queue.room = 1;
+  ASSERT_EQ(offered.takes(runs, 4 * kKilobyte), 32u);
+  EXPECT_TRUE(offered.offer(runs, 4 * kKilobyte));
+  known.reset();
+  EXPECT_EQ(rdma.live().regions, 1u);
+  offered.withdraw({});
+  offered.fetched(64 * kKilobyte);
+  offered.declined(64 * kKilobyte);
+  EXPECT_EQ(offered.take_back(), 64 * kKilobyte);
+  EXPECT_EQ(rdma.live().regions, 0u);
 }
 
 TEST_F(VerbsOffered, TwoPiecesAreAwaitedAtATimeAndReportedAsTheyAreFetched) {
@@ -135,7 +231,7 @@ TEST_F(VerbsOffered, ABoundedNumberOfAttachmentsIsOfferedAtATimeAndWhatIsSentBet
   std::size_t made = 0;
   const auto begin_one = [&] {
     const iovec next = piece(made * kEach, kEach);
-    const bool begun = offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach);
+    const bool begun = offered.goes_on() && takes(next, kEach) && offer(next, kEach);
     if (begun) {
       offered.sent(24);
       ++made;
@@ -183,11 +279,11 @@ TEST_F(VerbsOffered, AfterADeclineTheRestOfTheAttachmentIsCopiedAndTheNextOneToo
   EXPECT_EQ(offered.take_done(), 0u);
   EXPECT_TRUE(offered.goes_on());
   EXPECT_EQ(queue.agains, 1);
-  EXPECT_FALSE(offered.takes(piece(0, kMegabyte), kMegabyte));
-  offered.copied(kMegabyte);
-  EXPECT_FALSE(offered.takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "one is left out";
-  offered.copied(kMegabyte);
-  EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
+  EXPECT_FALSE(takes(piece(0, kMegabyte), kMegabyte));
+  offered.choice().copied(kMegabyte);
+  EXPECT_FALSE(takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "one is left out";
+  offered.choice().copied(kMegabyte);
+  EXPECT_TRUE(takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
 }
 
 // The first one is still read when the second is declined, and what was sent behind it was dropped.
@@ -196,7 +292,7 @@ TEST_F(VerbsOffered, WhatIsBehindADeclinedOfferIsSentAgainOnceAllIsAnswered) {
   constexpr std::size_t kEach = 100 * kKilobyte;
   for (std::size_t i = 0; i < 3; ++i) {
     const iovec next = piece(i * kEach, kEach);
-    ASSERT_TRUE(offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach));
+    ASSERT_TRUE(offered.goes_on() && takes(next, kEach) && offer(next, kEach));
     offered.sent(10 + i);
   }
   offered.declined(kEach);
@@ -216,7 +312,7 @@ TEST_F(VerbsOffered, WhatIsBehindADeclinedOfferIsSentAgainOnceAllIsAnswered) {
   EXPECT_EQ(queue.agains, 1);
   EXPECT_TRUE(offered.goes_on());
   EXPECT_EQ(queue.agains, 1) << "told once";
-  EXPECT_FALSE(offered.takes(piece(kEach, kEach), kEach)) << "it was declined";
+  EXPECT_FALSE(takes(piece(kEach, kEach), kEach)) << "it was declined";
 }
 
 TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
@@ -232,7 +328,7 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw)) << "it crossed the answer";
   EXPECT_TRUE(offered.goes_on());
   EXPECT_EQ(queue.agains, 1) << "the peer drops what comes until it hears that";
-  EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte))
+  EXPECT_TRUE(takes(piece(2 * kMegabyte, kMegabyte), kMegabyte))
       << "a withdrawal is no sign of the peer's memory";
   offered.take_back();
   known.reset();
@@ -251,11 +347,11 @@ TEST_F(VerbsOffered, OfWhatIsWithdrawnNoMoreIsOfferedAndTheRestIsCopied) {
   EXPECT_EQ(step(0, 3 * kMegabyte), 2 * kMegabyte);
   EXPECT_TRUE(offered.goes_on());
   EXPECT_EQ(queue.agains, 0) << "nothing was declined";
-  EXPECT_FALSE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
+  EXPECT_FALSE(takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
   EXPECT_EQ(queue.offers.size(), 2u);
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw));
-  offered.copied(kMegabyte);
-  EXPECT_TRUE(offered.takes(piece(0, kMegabyte), kMegabyte)) << "the next attachment";
+  offered.choice().copied(kMegabyte);
+  EXPECT_TRUE(takes(piece(0, kMegabyte), kMegabyte)) << "the next attachment";
 }
 
 TEST_F(VerbsOffered, AllThatWasBegunWhenItWasWithdrawnIsCopiedAndWhatComesThenIsOffered) {
@@ -263,7 +359,7 @@ TEST_F(VerbsOffered, AllThatWasBegunWhenItWasWithdrawnIsCopiedAndWhatComesThenIs
   constexpr std::size_t kEach = 100 * kKilobyte;
   for (std::size_t i = 0; i < 3; ++i) {
     const iovec next = piece(i * kEach, kEach);
-    ASSERT_TRUE(offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach));
+    ASSERT_TRUE(offered.goes_on() && takes(next, kEach) && offer(next, kEach));
   }
   offered.withdraw({});
   offered.fetched(kEach);
@@ -271,10 +367,10 @@ TEST_F(VerbsOffered, AllThatWasBegunWhenItWasWithdrawnIsCopiedAndWhatComesThenIs
   EXPECT_EQ(offered.take_done(), kEach);
   ASSERT_TRUE(offered.goes_on());
   for (std::size_t i = 1; i < 3; ++i) {
-    EXPECT_FALSE(offered.takes(piece(i * kEach, kEach), kEach)) << i;
-    offered.copied(kEach);
+    EXPECT_FALSE(takes(piece(i * kEach, kEach), kEach)) << i;
+    offered.choice().copied(kEach);
   }
-  EXPECT_TRUE(offered.takes(piece(3 * kEach, kEach), kEach));
+  EXPECT_TRUE(takes(piece(3 * kEach, kEach), kEach));
 }
 
 TEST_F(VerbsOffered, AnswersToMoreThanWasOfferedAreMisdeeds) {
@@ -301,6 +397,17 @@ class VerbsFetched : public VerbsAttachments {
     std::vector<iovec> made;
     for (std::size_t i = 0; i < count; ++i) made.push_back({&memory[2 * i * kKilobyte], kKilobyte});
     return made;
+  }
+  /// An offer of runs so long, each 4 KiB behind the beginning of the one before.
+  static std::vector<std::byte> encoded(const std::vector<std::size_t>& runs) {
+    std::vector<std::byte> content;
+    std::uint64_t address = 0x1000;
+    for (const std::size_t bytes : runs) {
+      const auto run = verbs::RemoteMemory{.address = address, .bytes = bytes, .rkey = 7}.encode();
+      content.insert(content.end(), run.begin(), run.end());
+      address += 0x1000;
+    }
+    return content;
   }
   /// Declines what waits, and returns the slots of the messages that were dropped with it.
   std::vector<std::uint32_t> decline() {
@@ -487,6 +594,78 @@ TEST_F(VerbsFetched, ImpossibleOffersAreMisdeeds) {
     EXPECT_TRUE(protocol.misbehaves()) << bytes;
     EXPECT_TRUE(inbox.empty());
   }
+}
+
+TEST_F(VerbsFetched, ImpossibleListsAreMisdeeds) {
+  const std::vector<std::vector<std::size_t>> lists{
+      {},
+      {kKilobyte, 0, kKilobyte},
+      {kOfferBytes, 1},
+      std::vector<std::size_t>(kRunsOfferedMax + 1, kKilobyte),
+      {kKilobyte, ~std::size_t{0}},
+  };
+  for (const auto& list : lists) {
+    MessageProtocol fresh{kRules};
+    FetchedOffers judging{inbox, view, queue, fresh, kSegments};
+    judging.offered(encoded(list));
+    EXPECT_TRUE(fresh.misbehaves()) << list.size();
+    EXPECT_TRUE(inbox.empty());
+  }
+  MessageProtocol fresh{kRules};
+  FetchedOffers judging{inbox, view, queue, fresh, kSegments};
+  judging.offered(Bytes{encoded({kKilobyte, kKilobyte})}.subspan(1));
+  EXPECT_TRUE(fresh.misbehaves()) << "half a run";
+}
+
+TEST_F(VerbsFetched, TheRunsOfAnOfferAreReadEachByItselfAndAnsweredTogether) {
+  const auto known = know(memory);
+  offers.offered(encoded({kKilobyte, 3 * kKilobyte, 2 * kKilobyte}));
+  EXPECT_EQ(inbox.offers_in_front(), 1u);
+  EXPECT_EQ(fetch(memory)->kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.reads.size(), 3u);
+  EXPECT_EQ(queue.reads[1].from.address, 0x2000u);
+  EXPECT_EQ(queue.reads[1].from.bytes, 3 * kKilobyte);
+  EXPECT_EQ(queue.reads[2].into[0].addr, reinterpret_cast<std::uintptr_t>(&memory[4 * kKilobyte]));
+  for (int i = 0; i < 3; ++i) offers.on_read();
+  EXPECT_EQ(fetch(memory)->bytes, 6 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), 6 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty() && offers.may_end());
+}
+
+TEST_F(VerbsFetched, AListThatNobodyKnowsALandingForIsDeclinedWholeAndDroppedWhole) {
+  offers.offered(encoded({kKilobyte, kKilobyte, kKilobyte}));
+  inbox.add_bytes(5, 100);
+  offers.offered(encoded({kKilobyte, kKilobyte}));
+  EXPECT_FALSE(fetch(memory).has_value());
+  EXPECT_EQ(decline(), std::vector<std::uint32_t>{5});
+  EXPECT_EQ(answer(MessageKind::kDecline), 5 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty());
+  offers.comes_again();
+  offers.offered(encoded({kKilobyte, kKilobyte, kKilobyte}));
+  EXPECT_EQ(offers.skip(3 * kKilobyte), 3 * kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), 3 * kKilobyte);
+  EXPECT_TRUE(offers.empty() && inbox.empty());
+}
+
+// As many runs as a peer may have offered, which is more than there is room for at first.
+TEST_F(VerbsFetched, AsManyListsAsMayWaitAreKept) {
+  const auto known = know(memory);
+  const std::vector<std::size_t> list(kRunsOfferedMax, 2 * kKilobyte);
+  for (std::size_t i = 0; i < kOffersMax; ++i) offers.offered(encoded(list));
+  EXPECT_FALSE(protocol.misbehaves());
+  const std::size_t all = kOffersMax * kRunsOfferedMax * 2 * kKilobyte;
+  std::size_t read = 0;
+  while (read < all) {
+    queue.reads.clear();
+    queue.room = 100;
+    EXPECT_EQ(fetch(MutableBytes{memory}.subspan(read))->kind, Moved::Kind::kBegun);
+    ASSERT_EQ(queue.reads.size(), kReadsAtOnce);
+    for (std::size_t i = 0; i < kReadsAtOnce; ++i) offers.on_read();
+    read += fetch(MutableBytes{memory}.subspan(read))->bytes;
+  }
+  EXPECT_EQ(read, all);
+  EXPECT_EQ(answer(MessageKind::kFetched), all);
+  EXPECT_TRUE(offers.empty() && inbox.empty());
 }
 
 TEST_F(VerbsFetched, MoreOffersThanMayWaitForAnAnswerAreAMisdeed) {

@@ -16,6 +16,7 @@
 #include "support/pattern.hpp"
 #include "support/tight_verbs.hpp"
 #include "unit/transport/verbs_pair.hpp"
+#include "unit/transport/verbs_stream.hpp"
 
 namespace weft {
 
@@ -23,192 +24,13 @@ using namespace weft::detail;
 namespace {
 
 using testing::pattern;
+using verbs_carrier_testing::all_of;
 using verbs_carrier_testing::End;
+using verbs_carrier_testing::Stream;
 using verbs_carrier_testing::World;
 
 constexpr std::size_t kKilo = 1024;
 constexpr std::size_t kMega = 1024 * 1024;
-
-std::span<std::byte> all_of(std::vector<std::byte>& bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
-/// Plays the connection for one end of a carrier, in the direction that this side sends: its queue, and where
-/// things land at the other end.
-class Stream {
- public:
-  enum class Landing : std::uint8_t {
-    kNone,
-    kPlain,
-    kRegistered,
-    kRuns,            ///< blocks with gaps between them, of one registration
-    kRunsOfTwo,       ///< the same, of two
-    kFirstRunsKnown,  ///< the same, of which only the first half is registered
-  };
-  /// Bytes of a block, and of the gap behind it: not a divisor of anything.
-  static constexpr std::size_t kRun = 3001;
-
-  Stream(World& world, End& from, End& to) : world_(world), from_(from), to_(to) {}
-
-  /// Bytes that are the carrier's own business.
-  void say(std::vector<std::byte> bytes) { add({std::move(bytes), false, Landing::kNone, false}); }
-  void attach(std::vector<std::byte> bytes, bool registered, Landing landing) {
-    add({std::move(bytes), true, landing, registered});
-  }
-  void send() {
-    for (;;) {
-      std::vector<iovec> pieces;
-      for (std::size_t i = sent_items_; i < items_.size() && pieces.size() < 8; ++i) {
-        const std::size_t begin = i == sent_items_ ? sent_bytes_ : 0;
-        pieces.push_back({items_[i]->bytes.data() + begin, items_[i]->bytes.size() - begin});
-      }
-      if (pieces.empty()) return;
-      const Moved moved =
-          from_.carrier->send(pieces, items_[sent_items_]->leased ? pieces.front().iov_len : 0);
-      if (moved.kind != Moved::Kind::kSome) return;
-      left(moved.bytes);
-    }
-  }
-  void left(std::size_t bytes) {
-    sent_bytes_ += bytes;
-    while (sent_items_ < items_.size() && sent_bytes_ >= items_[sent_items_]->bytes.size()) {
-      sent_bytes_ -= items_[sent_items_]->bytes.size();
-      // Who sent it may do with it what he likes now.
-      std::ranges::fill(items_[sent_items_]->bytes, std::byte{0xDD});
-      items_[sent_items_++]->lease = {};
-    }
-  }
-  /// One look at what has come. False: there was nothing.
-  bool receive() {
-    if (received_items_ == items_.size()) return false;
-    Item& item = *items_[received_items_];
-    std::vector<iovec> places;
-    std::size_t listed = 0;
-    if (pending_.empty() && item.leased && item.landing != Landing::kNone) listed = list(item, places);
-    const std::size_t landing = places.size();
-    std::array<std::byte, 8 * kKilo> room;
-    if (item.arrived + listed == item.expected.size() || listed == 0) {
-      places.push_back({room.data(), room.size()});
-    }
-    const Moved moved = to_.carrier->receive(places, std::span{places}.first(landing));
-    if (moved.kind != Moved::Kind::kSome) return false;
-    const std::size_t direct = std::min(moved.bytes, listed);
-    item.arrived += direct;
-    pending_.insert(pending_.end(), room.begin(),
-                    room.begin() + static_cast<std::ptrdiff_t>(moved.bytes - direct));
-    sort_in();
-    return true;
-  }
-  void check_arrived() const {
-    EXPECT_EQ(sent_items_, items_.size());
-    EXPECT_EQ(received_items_, items_.size());
-    EXPECT_TRUE(pending_.empty());
-  }
-  bool sent_nothing() const { return sent_items_ == 0 && sent_bytes_ == 0; }
-
- private:
-  struct Item {
-    std::vector<std::byte> bytes;
-    bool leased = false;
-    Landing landing = Landing::kNone;
-    bool registered = false;
-    std::vector<std::byte> expected{};
-    std::vector<std::byte> landed{};
-    std::size_t arrived = 0;
-    MemoryLease lease{};
-    std::vector<MemoryLease> landing_leases{};
-
-    bool lands_in_runs() const { return landing >= Landing::kRuns; }
-    std::size_t place_of(std::size_t position) const { return position + position / kRun * kRun; }
-    std::byte* at(std::size_t position) {
-      return landed.data() + (lands_in_runs() ? place_of(position) : position);
-    }
-    /// Bytes of the run that `position` lands in, from there on.
-    std::size_t run_at(std::size_t position) const {
-      const std::size_t rest = expected.size() - position;
-      return lands_in_runs() ? std::min(rest, kRun - position % kRun) : rest;
-    }
-  };
-
-  void add(Item item) {
-    auto kept = std::make_unique<Item>(std::move(item));
-    kept->expected = kept->bytes;
-    const std::size_t size = kept->bytes.size();
-    kept->landed.resize(kept->lands_in_runs() ? kept->place_of(size) : size);
-    if (kept->registered) kept->lease = world_.register_memory(from_is_here(), all_of(kept->bytes));
-    register_landing(*kept);
-    items_.push_back(std::move(kept));
-  }
-  void register_landing(Item& item) {
-    const auto known = [&](std::span<std::byte> part) {
-      item.landing_leases.push_back(world_.register_memory(!from_is_here(), part));
-    };
-    const std::span<std::byte> all = all_of(item.landed);
-    const std::size_t half = item.place_of(item.expected.size() / (2 * kRun) * kRun);
-    switch (item.landing) {
-      case Landing::kRegistered:
-      case Landing::kRuns:
-        return known(all);
-      case Landing::kRunsOfTwo:
-        known(all.subspan(half));
-        [[fallthrough]];
-      case Landing::kFirstRunsKnown:
-        if (half > 0) known(all.first(half));
-        return;
-      default:
-        return;
-    }
-  }
-  /// As a framer lists them: so many at a time.
-  static std::size_t list(Item& item, std::vector<iovec>& places) {
-    std::size_t at = item.arrived;
-    for (; at < item.expected.size() && places.size() < 64; at += places.back().iov_len) {
-      places.push_back({item.at(at), item.run_at(at)});
-    }
-    return at - item.arrived;
-  }
-  bool from_is_here() const { return from_.here; }
-  void sort_in() {
-    std::span<const std::byte> rest = pending_;
-    while (received_items_ < items_.size()) {
-      Item& item = *items_[received_items_];
-      const std::size_t part = std::min(rest.size(), item.expected.size() - item.arrived);
-      for (std::size_t left = part; left > 0;) {
-        const std::size_t run = std::min(left, item.run_at(item.arrived));
-        std::ranges::copy(rest.first(run), item.at(item.arrived));
-        rest = rest.subspan(run);
-        item.arrived += run;
-        left -= run;
-      }
-      if (item.arrived < item.expected.size()) break;
-      check(item);
-      ++received_items_;
-    }
-    pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(rest.size()));
-  }
-  void check(Item& item) const {
-    std::vector<std::byte> came;
-    while (came.size() < item.expected.size()) {
-      const std::byte* const from = item.at(came.size());
-      came.insert(came.end(), from, from + item.run_at(came.size()));
-    }
-    EXPECT_TRUE(came == item.expected) << "item " << received_items_;
-    for (std::size_t gap = kRun; item.lands_in_runs() && gap < item.landed.size(); gap += 2 * kRun) {
-      const auto rest = std::span<const std::byte>{item.landed}.subspan(gap);
-      const auto bytes = rest.first(std::min(kRun, rest.size()));
-      EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) << gap;
-    }
-  }
-
-  World& world_;
-  End& from_;
-  End& to_;
-  std::deque<std::unique_ptr<Item>> items_;
-  std::size_t sent_items_ = 0;
-  std::size_t sent_bytes_ = 0;
-  std::size_t received_items_ = 0;
-  std::vector<std::byte> pending_;
-};
 
 class VerbsRendezvous : public ::testing::Test {
  protected:
@@ -234,6 +56,7 @@ class VerbsRendezvous : public ::testing::Test {
 };
 
 using enum Stream::Landing;
+constexpr std::size_t kRunSent = Stream::kRunSent;
 
 TEST_F(VerbsRendezvous, WhatIsRegisteredOnBothSidesIsNotCopied) {
   Stream stream{world, here, there};
@@ -298,6 +121,72 @@ TEST_F(VerbsRendezvous, ALandingOfManyRunsIsFilledByListsOfTheWorkRequests) {
     EXPECT_EQ(world.rdma.counters().read_bytes - read_bytes, kMega);
     EXPECT_LE(world.rdma.counters().reads - reads, 26u) << "some are cut where the list is";
   }
+}
+
+// Runs of 2,600 bytes, 32 of which are one offer. Blocks of the landing end at other places, so that a read
+// fills two.
+TEST_F(VerbsRendezvous, AListIsOfferedManyRunsAtATimeAndNotCopied) {
+  for (const auto landing : {kRegistered, kRuns, kRunsOfTwo}) {
+    Stream stream{world, here, there};
+    stream.say(pattern(40));
+    stream.attach_blocks(pattern(320 * kRunSent), true, landing);
+    stream.say(pattern(40));
+    const std::uint64_t reads = world.rdma.counters().reads;
+    const std::uint64_t read_bytes = world.rdma.counters().read_bytes;
+    run(stream);
+    stream.check_arrived();
+    EXPECT_EQ(world.rdma.counters().read_bytes - read_bytes, 320 * kRunSent);
+    EXPECT_GE(world.rdma.counters().reads - reads, 320u);
+    EXPECT_LE(world.rdma.counters().reads - reads, 325u) << "some are cut where the landing's list is";
+  }
+}
+
+TEST_F(VerbsRendezvous, AListThatNobodyKnowsIsCopied) {
+  for (const bool registered : {true, false}) {
+    for (const auto landing : {kNone, kPlain, kFirstRunsKnown}) {
+      Stream stream{world, here, there};
+      stream.attach_blocks(pattern(300 * kKilo + 1), registered, landing);
+      stream.say(pattern(10));
+      run(stream);
+      stream.check_arrived();
+    }
+  }
+}
+
+// The owner of a list takes it back in the middle: what was read has left, and the rest is his.
+TEST_F(VerbsRendezvous, AListComesBackInTheMiddle) {
+  constexpr std::size_t kBlock = 4 * kKilo;
+  constexpr std::size_t kBlocks = 64;
+  auto bytes = pattern(2 * kBlocks * kBlock);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  std::vector<iovec> pieces;
+  for (std::size_t i = 0; i < kBlocks; ++i) pieces.push_back({&bytes[2 * i * kBlock], kBlock});
+  EXPECT_EQ(here.carrier->send(pieces, kBlock).bytes, kBlocks * kBlock) << "two offers";
+  world.run_until_idle();
+  std::vector<std::byte> landed(kBlocks * kBlock);
+  const MemoryLease there_too = world.register_memory(false, all_of(landed));
+  const iovec place{landed.data(), landed.size()};
+  world.rdma.hold();
+  EXPECT_EQ(there.carrier->receive({&place, 1}, {&place, 1}).kind, Moved::Kind::kBegun);
+  EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  world.rdma.release();
+  world.run_until_idle();
+  EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  const Moved moved = here.carrier->reclaim_sending();
+  EXPECT_EQ(moved.kind, Moved::Kind::kSome);
+  EXPECT_GE(moved.bytes, kBlock);
+  EXPECT_LE(moved.bytes, 12 * kBlock) << "as many reads as are begun at once";
+  std::ranges::fill(bytes, std::byte{0xDD});
+  world.run_until_idle();
+  EXPECT_EQ(there.carrier->receive({&place, 1}, {&place, 1}).bytes, moved.bytes);
+  const auto sent = pattern(2 * kBlocks * kBlock);
+  for (std::size_t i = 0; i < moved.bytes / kBlock; ++i) {
+    EXPECT_TRUE(std::ranges::equal(std::span{landed}.subspan(i * kBlock, kBlock),
+                                   std::span{sent}.subspan(2 * i * kBlock, kBlock)))
+        << i;
+  }
+  EXPECT_EQ(world.rdma.counters().read_bytes, moved.bytes);
+  EXPECT_TRUE(here.why.ok() && there.why.ok());
 }
 
 TEST_F(VerbsRendezvous, TheRestOfALandingThatEndsInUnknownMemoryIsCopied) {
@@ -751,7 +640,13 @@ TEST_P(VerbsMixture, NothingIsLostOrMixedUp) {
               random() % 8 == 0 ? random() % (5 * kMega) + 1 : random() % (200 * kKilo) + 1;
           constexpr std::array kLandings{kNone,       kPlain, kRegistered, kRegistered,
                                          kRegistered, kRuns,  kRunsOfTwo,  kFirstRunsKnown};
-          stream.attach(pattern(size, step), random() % 4 != 0, kLandings[random() % kLandings.size()]);
+          const auto landing = kLandings[random() % kLandings.size()];
+          const bool registered = random() % 4 != 0;
+          if (random() % 3 == 0) {
+            stream.attach_blocks(pattern(size, step), registered, landing);
+          } else {
+            stream.attach(pattern(size, step), registered, landing);
+          }
           break;
         }
         case 2:

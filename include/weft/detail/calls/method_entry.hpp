@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "weft/base/status.hpp"
 #include "weft/calls/handler_options.hpp"
@@ -61,8 +62,8 @@ struct MethodEntry {
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
 };
 
-/// The failure that a handler's exception becomes; a Status that was thrown is it already. Only inside a
+/// The failure that an exception of `who` becomes; a Status that was thrown is it already. Only inside a
 /// catch block.
-Status status_of_exception();
+Status status_of_exception(std::string_view who = "the handler");
 
 }  // namespace weft::detail

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "weft/base/time.hpp"
+#include "weft/detail/limits/service_time.hpp"
+
 namespace weft::detail {
 
 /// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
@@ -23,12 +26,15 @@ class RunningLimit {
   bool try_enter(std::size_t held) noexcept;
   void leave() noexcept;
   std::size_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
+  /// Returns how long a call that found no place may wait: about as long as those that run take.
+  Duration wait() const noexcept;
 
  private:
   const std::size_t max_;
   RunningLimit* const server_ = nullptr;
   const bool of_server_ = false;
   std::atomic<std::size_t> running_ = 0;
+  ServiceTime time_;
 };
 
 /// Place of one call under a RunningLimit, given back at its end.

@@ -28,6 +28,7 @@ namespace weft::detail {
 
 struct CallsHost;
 struct MethodEntry;
+struct Refusal;
 struct ServedCallTag;
 
 /// Request of a call that is to be served with a record, which keeps it.
@@ -137,8 +138,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
   void run_off_loop();
   void publish();
-  /// In place of both: the call is not run, for `reason`. On its loop.
-  void refuse_unrun(RefusalReason reason);
+  /// In place of both: the call is not run. On its loop.
+  void refuse_unrun(const Refusal& refusal);
 
   /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it, and is
   /// told so by `true`.

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "weft/calls/transports.hpp"
 #include "weft/coro/event.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/fleet/fleet_choice.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"
 
@@ -23,6 +25,9 @@ class FleetLinks {
 
   const PoolOptions& options() const noexcept { return options_; }
 
+  /// Lets each member's server call a method, over each connection to it. Before the first connect(). `owner`
+  /// is kept as long as the handler may run. Throws std::bad_alloc.
+  void serve(const MethodEntry& entry, std::shared_ptr<void> owner);
   /// Makes room for so many members. Throws std::bad_alloc, and nothing has changed.
   void reserve(std::size_t members) { ready_.reserve(members); }
   /// Begins to connect `member`, if nobody has; false while it has no connection, also for want of memory.
@@ -54,7 +59,12 @@ class FleetLinks {
 
  private:
   friend struct FleetMember::DialEnd;
+  struct Handler {
+    MethodEntry entry;
+    std::shared_ptr<void> owner;
+  };
 
+  std::unique_ptr<CallPool> make_pool(const FleetMember& member);
   static Task<void> dial(FleetMember& member);
   void dial_failed(FleetMember& member) noexcept;
   void came_up(FleetMember& member) noexcept;
@@ -65,6 +75,8 @@ class FleetLinks {
   FleetChoice& choice_;
   PoolOptions options_;
   Transports transports_;
+  std::vector<Handler> handlers_;
+  bool has_pools_ = false;
   Event changed_;
   std::uint64_t changes_ = 0;
   std::vector<FleetMember*> ready_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "weft/detail/fleet/fleet_choice.hpp"
@@ -20,6 +21,8 @@ class FleetList {
   FleetList(const FleetList&) = delete;
   FleetList& operator=(const FleetList&) = delete;
 
+  /// Lets the servers of this list and of those that follow call a method. See FleetLinks::serve().
+  void serve(const MethodEntry& entry, std::shared_ptr<void> owner) { links_.serve(entry, std::move(owner)); }
   /// Takes the place of the list before; connections to servers that stay are kept. Costs O(n log n).
   /// Errors: those of BalancingPolicy::set_endpoints(), and nothing has changed.
   /// Throws std::bad_alloc; the members are those of before then, and nobody can be picked until a list is

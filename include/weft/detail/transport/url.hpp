@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,10 @@
 #include "weft/base/result.hpp"
 
 namespace weft::detail {
+
+/// Schemes that are known without asking a program which transports it has.
+inline constexpr std::array<std::string_view, 6> kKnownSchemes{"tcp",    "unix", "tls",
+                                                               "memory", "ucx",  "verbs"};
 
 /// An address where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path,
 /// memory://name; tls, ucx and verbs as tcp. An address without a scheme, host:port, is one of tcp.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/registrations.hpp"
+
+namespace weft::detail::verbs_carrier {
+
+/// Chooses which of the pieces that are to be sent are offered to the peer, and which are copied into
+/// messages.
+///
+///   an attachment of bytes_min or more in memory that peers may read --> offered alone
+///   several runs of a list, of one registration, bytes_min together  --> offered together
+///   anything else, what was declined, and of the attachments of a peer that declines more and more -->
+///   copied
+///
+/// Thread: its loop's.
+class OfferChoice {
+ public:
+  struct Limits {
+    /// Attachments of so many bytes or more are offered,
+    std::size_t bytes_min = 0;
+    /// and runs of a list that have so many each, together.
+    std::size_t run_bytes_min = kRunBytesMin;
+  };
+  /// Pieces that are offered together, and who keeps their memory registered; none: they are copied.
+  struct Chosen {
+    std::size_t pieces = 0;
+    std::shared_ptr<const Registration> memory{};
+  };
+  OfferChoice(Registrations::View& registrations, Limits limits) noexcept
+      : registrations_(registrations), limits_(limits) {}
+
+  /// Of `next`, which are what is begun next, and of which the first `leased` bytes are leased.
+  Chosen choose(std::span<const iovec> next, std::size_t leased) noexcept;
+  /// `pieces` need not be copied together with what stands before them: from the first on they may be
+  /// offered.
+  bool may_take(std::span<const iovec> pieces) noexcept {
+    return pieces.front().iov_len >= limits_.run_bytes_min && would_take(pieces);
+  }
+  /// `piece` may be a run of a list.
+  bool is_run(const iovec& piece) const noexcept {
+    return piece.iov_len >= limits_.run_bytes_min && piece.iov_len < limits_.bytes_min;
+  }
+  /// All of `next` are runs that may be offered together with more of their list.
+  bool may_go_on(std::span<const iovec> next) noexcept;
+
+  /// Bytes that were not chosen were sent, so many.
+  void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
+  /// Of what is begun next so many bytes are copied.
+  void copy(std::size_t bytes) noexcept {
+    to_copy_ = bytes;
+    next_is_declined_ = false;
+  }
+  /// The piece, or the list, that is begun next was declined: it is copied.
+  void copy_next() noexcept { next_is_declined_ = true; }
+  /// The peer fetched something, or declined it.
+  void fetched() noexcept { declines_ = 0; }
+  void declined() noexcept;
+
+ private:
+  /// Pieces that may be offered together.
+  struct Listed {
+    std::size_t pieces = 0;
+    std::size_t bytes = 0;
+  };
+
+  Listed list(std::span<const iovec> next) const noexcept;
+  static Listed in_memory(std::span<const iovec> pieces, const Registration& memory) noexcept;
+  bool would_take(std::span<const iovec> pieces) noexcept;
+  std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
+
+  Registrations::View& registrations_;
+  const Limits limits_;
+  /// Of what is begun next, so many bytes are not offered.
+  std::size_t to_copy_ = 0;
+  bool next_is_declined_ = false;
+  /// In a row.
+  unsigned declines_ = 0;
+  /// Attachments more that are not offered, so many.
+  unsigned left_out_ = 0;
+};
+
+}  // namespace weft::detail::verbs_carrier

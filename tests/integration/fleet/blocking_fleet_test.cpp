@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-13, CR-21: threads without a loop call the servers of a fleet, whose loop another thread runs.
+#include "weft/fleet/blocking_fleet.hpp"
+
+#include <latch>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/threads/threads_testing.hpp"
+#include "weft/fleet/fleet_client.hpp"
+
+namespace weft::testing::blocking_fleet_tests {
+namespace {
+
+class BlockingFleets : public ::testing::Test {
+ protected:
+  ~BlockingFleets() override {
+    thread_->stop();
+    fleet_.reset();
+  }
+
+  FleetClient& make(std::string name) {
+    FleetOptions options;
+    options.name = std::move(name);
+    options.outliers = std::nullopt;
+    run_on(loop(), [&] { fleet_ = std::make_unique<FleetClient>(loop(), std::move(options)); });
+    return *fleet_;
+  }
+  FleetClient& make() { return make("static:" + first_.url() + "," + second_.url()); }
+  void end_fleet() {
+    run_on(loop(), [this] { fleet_.reset(); });
+  }
+  Loop& loop() { return thread_->loop(); }
+
+  Served first_;
+  Served second_;
+  std::unique_ptr<LoopThread> thread_ = LoopThread::start().value();
+  std::unique_ptr<FleetClient> fleet_;
+};
+
+TEST_F(BlockingFleets, AreCalledByAnyThread) {
+  FleetClient& fleet = make();
+  std::vector<std::jthread> threads;
+  threads.reserve(4);
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([caller = blocking(fleet), i]() mutable {
+      for (int number = 0; number < 50; ++number) {
+        EXPECT_EQ(caller.call<add>(i, number).value(), i + number);
+        const std::string text(static_cast<std::size_t>(number), 'x');
+        EXPECT_EQ(caller.call<echoed>(std::string_view{text}).value(), text);
+        EXPECT_TRUE(caller.call<nothing>().ok());
+      }
+    });
+  }
+  threads.clear();
+  std::uint64_t calls = 0;
+  run_on(loop(), [&] { calls = fleet.stats().calls; });
+  EXPECT_EQ(calls, 600u);
+}
+
+TEST_F(BlockingFleets, TakeAttachmentsAndMetadata) {
+  FleetClient& fleet = make();
+  const Buffer sent = Buffer::copy_of(as_bytes("some bytes"));
+  const FleetCallOptions with_bytes{.call = {.attachment = sent.bytes()}};
+  const auto answer = blocking(fleet).call_with_attachment<with_attachment>(with_bytes);
+  ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+  EXPECT_EQ(answer->value, sent.size());
+  EXPECT_EQ(answer->attachment.size(), sent.size());
+  Metadata metadata;
+  ASSERT_TRUE(metadata.set("tenant", "ann").ok());
+  const FleetCallOptions with_metadata{.call = {.metadata = metadata.view()}};
+  EXPECT_EQ(blocking(fleet).call<tenant>(with_metadata).value(), "tenant=ann;");
+}
+
+TEST_F(BlockingFleets, EndTheirCallsInTime) {
+  FleetClient& fleet = make("static:tcp://127.0.0.1:1");
+  const FleetCallOptions options{.call = {.timeout = 50ms}};
+  const Status status = blocking(fleet).call<add>(options, 1, 2).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.to_string();
+  EXPECT_TRUE(status.unprocessed());
+}
+
+TEST_F(BlockingFleets, EndACallWhoseLoopDoesNotTurn) {
+  FleetClient& fleet = make();
+  std::latch held{1};
+  loop().post([&] { held.wait(); });
+  const FleetCallOptions options{.call = {.timeout = 1ms}};
+  const Status status = blocking(fleet).call<add>(options, 1, 2).status();
+  held.count_down();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string{status.message()}, ::testing::HasSubstr("the fleet's loop does not turn"));
+}
+
+TEST_F(BlockingFleets, EndACallThatIsStopped) {
+  FleetClient& fleet = make("static:" + first_.url());
+  std::stop_source stop;
+  Status status;
+  std::jthread caller{[&] { status = blocking(fleet, stop.get_token()).call<&Silence::ask>().status(); }};
+  first_.silence.await(1);
+  stop.request_stop();
+  caller.join();
+  EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.to_string();
+  EXPECT_EQ(blocking(fleet, stop.get_token()).call<add>(1, 2).status().code(), StatusCode::kCancelled)
+      << "a stop of before";
+}
+
+TEST_F(BlockingFleets, EndTheirCallsWithTheFleetAndWithItsLoop) {
+  FleetClient& fleet = make("static:" + first_.url());
+  BlockingFleet caller = blocking(fleet);
+  Status waiting;
+  std::jthread asks{[&] { waiting = blocking(fleet).call<&Silence::ask>().status(); }};
+  first_.silence.await(1);
+  end_fleet();
+  asks.join();
+  EXPECT_EQ(waiting.code(), StatusCode::kCancelled) << waiting.to_string();
+  const Status ended = caller.call<add>(1, 2).status();
+  EXPECT_EQ(ended.code(), StatusCode::kCancelled);
+  EXPECT_EQ(ended.message(), "the fleet has ended");
+  thread_->stop();
+  const Status stopped = caller.call<add>(1, 2).status();
+  EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(stopped.unprocessed());
+}
+
+TEST_F(BlockingFleets, TellAThreadThatWouldWaitForItself) {
+  FleetClient& fleet = make();
+  Status inside;
+  run_on(loop(), [&] { inside = blocking(fleet).call<add>(1, 2).status(); });
+  EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string{inside.message()}, ::testing::HasSubstr("co_await fleet.call<f>"));
+}
+
+TEST_F(BlockingFleets, RefuseABodyThatIsTooLarge) {
+  FleetClient& fleet = make();
+  const FleetCallOptions options{.call = {.timeout = 10s}};
+  const std::string large(std::size_t{5} << 20, 'x');
+  EXPECT_EQ(blocking(fleet).call<echoed>(options, large).status().code(), StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace weft::testing::blocking_fleet_tests
