@@ -130,6 +130,13 @@ class Served {
     peer_.take_in(output);
     session_.output().drop(output.size());
   }
+  void greet() {
+    char words[] = "a hello";
+    const iovec hello{words, sizeof words};
+    std::size_t taken = 0;
+    WEFT_ASSERT(session_.write({&hello, 1}, taken) == Session::Outcome::kDone, "there is room for it");
+    answer();
+  }
   void step() {
     for (int turns = 0; turns < 256 && !failed_; ++turns) {
       std::byte plain[2048];
@@ -145,6 +152,9 @@ class Served {
           WEFT_ASSERT(session_.input().empty(), "what is there is taken first");
           return;
         case Session::Outcome::kWantsOutput:
+          break;
+        case Session::Outcome::kGreets:
+          greet();
           break;
         case Session::Outcome::kEnded:
           failed_ = true;
