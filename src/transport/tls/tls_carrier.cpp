@@ -326,6 +326,8 @@ void TlsCarrier::shut() {
     session_.end();
     pipe_.flush(session_.output());
   }
+  // A socket that is closed with bytes unread resets the stream, and a server's ticket may be there still.
+  if (was == State::kOpen) pipe_.drop_input();
   loop_.disarm(*this);
   terms_.leave(*this);
   loop_.unschedule(work_);
