@@ -76,6 +76,12 @@ Status WayToFleet::check_thread() const noexcept {
 }
 
 Status WayToFleet::wait(ToldTask& call, const FleetCallOptions& options, const std::stop_token& stop) const {
+  // A call that is begun all the same might be answered before it is given up.
+  if (stop.stop_requested()) {
+    Status stopped = to_status(CancelReason::kRequested);
+    stopped.mark_unprocessed();
+    return stopped;
+  }
   const bool waits_in_any_case = names_memory_of_caller(options);
   Deadline until;
   if (has_system_clock_ && !waits_in_any_case) {
