@@ -16,8 +16,9 @@ namespace weft::detail::tls {
 namespace {
 
 constexpr std::size_t kRecordBytes = 16 * 1024;
-// A record and all that any cipher adds to it. Behind this nothing is encrypted that has no room.
-constexpr std::size_t kRecordRoom = kRecordBytes + 512;
+// A record and what a cipher adds to it: 29 bytes at most, to each of 32 records where the peer has asked for
+// such of 512 bytes. Behind this nothing is encrypted that has no room.
+constexpr std::size_t kRecordRoom = kRecordBytes + 1024;
 // Alerts, key updates.
 constexpr std::size_t kWordsRoom = 4 * 1024;
 // OpenSSL asks twice for each record. A peer that sends more of them without a byte for us, key updates say,

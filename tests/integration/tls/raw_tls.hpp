@@ -43,15 +43,21 @@ class RawTls {
   bool shake_hands() { return SSL_do_handshake(ssl_.get()) == 1; }
   /// Speaks nothing above TLS 1.2. Before the handshake.
   void be_old() { SSL_set_max_proto_version(ssl_.get(), TLS1_2_VERSION); }
+  /// Asks for records of 512 bytes. Before the handshake.
+  void ask_for_short_records() {
+    SSL_set_tlsext_max_fragment_length(ssl_.get(), TLSEXT_max_fragment_length_512);
+  }
   bool renegotiate() { return SSL_renegotiate(ssl_.get()) == 1 && SSL_do_handshake(ssl_.get()) == 1; }
   bool update_key() {
     return SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_.get()) == 1;
   }
-  /// Reads plain bytes, what comes of TLS's own among them.
-  bool read() {
+  /// Reads plain bytes, what comes of TLS's own among them. Returns how many; 0: there are none now.
+  std::size_t read_some() {
     char bytes[16384];
-    return SSL_read(ssl_.get(), bytes, sizeof bytes) > 0;
+    std::size_t got = 0;
+    return SSL_read_ex(ssl_.get(), bytes, sizeof bytes, &got) == 1 ? got : 0;
   }
+  bool read() { return read_some() > 0; }
   bool write(const std::string& bytes) {
     return SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }

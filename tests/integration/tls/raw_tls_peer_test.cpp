@@ -89,6 +89,32 @@ TEST_F(RawTlsPeer, WhoSendsEachByteInARecordOfItsOwnIsAnswered) {
   EXPECT_EQ(notes_.text(), "") << "the hello was understood, and the end was one";
 }
 
+TEST_F(RawTlsPeer, WhoAsksForShortRecordsIsSentManyOfThem) {
+  for (const bool old : {false, true}) {
+    TlsOptions options = of_server();
+    if (old) options.version_min = TlsVersion::k12;
+    const std::string url = serve(options);
+    RawTls tls;
+    if (old) tls.be_old();
+    tls.ask_for_short_records();
+    RawSocket socket{plain(url)};
+    shake_hands(tls, socket);
+    ASSERT_TRUE(tls.write(hello_bytes()));
+    // Answers of so many long records, each of which is 32 short ones.
+    for (std::uint64_t records = 1; records <= 13; ++records) {
+      const std::string text(records * 16'384 - 400, 'x');
+      ASSERT_TRUE(tls.write(faults::request_bytes<&echoed>(records, text)));
+      ASSERT_TRUE(socket.send(tls.take()));
+      std::size_t got = 0;
+      while (got < text.size()) {
+        ASSERT_FALSE(socket.at_end()) << got << " bytes came: " << notes_.text();
+        tls.give(socket.receive_some(16384));
+        for (std::size_t some = tls.read_some(); some > 0; some = tls.read_some()) got += some;
+      }
+    }
+  }
+}
+
 TEST_F(RawTlsPeer, WhoseRecordIsTooLongIsEnded) {
   const std::string url = serve(of_server());
   RawTls tls;
