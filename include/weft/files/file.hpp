@@ -20,9 +20,9 @@ class OpenFile;
 
 /// A regular file whose bytes become attachments: read in parts, without making a loop wait for the disk.
 ///
-/// What the system has in memory already is copied on the loop, 256 KiB at a time, between which others have
-/// their turn. For the rest a thread of the pool waits. Copies share one descriptor, which is closed with the
-/// last of them and the last read.
+/// Bytes that the system has in memory already are copied on the loop, 256 KiB at a time, and others have
+/// their turn in between. For the rest a thread of the pool waits. Copies share one descriptor, which is
+/// closed with the last of them and the last read.
 ///
 /// Thread: any for open(); the reads of one file may run on several loops at the same time.
 class File {

@@ -56,7 +56,8 @@ struct FleetOptions {
   Duration backup_after = Duration::zero();
   /// True: a call waits until one of the servers is connected, or its own time is over. False: it fails when
   /// no server can be reached, and while there is no list yet as soon as the name could not be looked up.
-  /// What another attempt cannot mend, such as URLs of no known scheme at all servers, is never waited for.
+  /// A fault that no other attempt mends, such as URLs of no known scheme at all servers, is never waited
+  /// for.
   bool waits_for_ready = true;
   /// True: where a server refuses a call and says how long to wait, this fleet does not call the method there
   /// until then; other servers are called meanwhile. Where all of them said so, calls wait for the first, or

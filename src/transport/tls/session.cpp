@@ -121,7 +121,7 @@ bool Session::open() noexcept {
     SSL_set_connect_state(ssl_.get());
   } else {
     SSL_set_accept_state(ssl_.get());
-    // Who has to prove who it is hears nothing before that.
+    // A client that has to prove its identity hears nothing before it has.
     if (SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE) greeting_ = Greeting::kToCome;
   }
   return true;

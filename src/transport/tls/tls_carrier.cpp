@@ -105,7 +105,7 @@ void TlsCarrier::work() noexcept {
     case State::kShaking:
       return shake_hands();
     case State::kOpen:
-      // What the peer said already may be what the owner waits for: then all of it leaves together.
+      // The owner may wait for words of the peer that are here already: then all of its own leave together.
       if (!session_.input().empty()) owner().on_readable();
       if (state_ != State::kOpen) return;
       [[fallthrough]];

@@ -122,7 +122,7 @@ Moved MessageReceiver::receive(std::span<const iovec> into, std::span<const iove
 }
 
 Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec> landing) {
-  // What comes after the attachment has its place behind the last of its landing.
+  // Where the whole landing is listed, a place behind it is for the bytes after the attachment.
   const auto moved = offers_.fetch(landing, landing.size() < into.size());
   if (!moved) decline_what_waits();
   sender_.send_control_if_wanted();
