@@ -135,12 +135,6 @@ bool Sender::anything_flies() const noexcept {
          std::any_of(controls_.begin(), controls_.end(), [](const Operation& each) { return each.flies(); });
 }
 
-TimePoint Sender::last_began() const noexcept {
-  TimePoint last = std::max(sending_.began(), flush_.began());
-  for (const Operation& control : controls_) last = std::max(last, control.began());
-  return last;
-}
-
 void Sender::give_up() noexcept {
   sending_.give_up();
   flush_.give_up();

@@ -52,8 +52,6 @@ class Sender {
   /// side close its endpoint: UCX cancels what is still landing at the other one.
   bool all_left() const noexcept;
   bool anything_flies() const noexcept;
-  /// Returns when the youngest of its operations began.
-  TimePoint last_began() const noexcept;
   /// The worker is gone, and UCX with it.
   void give_up() noexcept;
 

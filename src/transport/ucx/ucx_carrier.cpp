@@ -224,7 +224,7 @@ void UcxCarrier::shut() {
   shared_->leave(place_, peer_may_be_dead);
   inbox_.forget();
   close_endpoint();
-  const TimePoint give_up_at = end_of_force(std::max(sender_.last_began(), inbox_.landing().began()));
+  const TimePoint give_up_at = end_of_force(steady_clock_source().now() - kReclaimAtMost);
   while (anything_flies() && shared_->alive() && steady_clock_source().now() < give_up_at) {
     shared_->progress();
   }
