@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "weft/balancing/consistent_hash.hpp"
-#include "weft/balancing/least_loaded.hpp"
-#include "weft/balancing/locality_first.hpp"
-#include "weft/balancing/outlier_ejection.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
-#include "weft/balancing/smooth_weighted_round_robin.hpp"
-#include "weft/balancing/subset.hpp"
+#include "weft/detail/balancing/consistent_hash.hpp"
+#include "weft/detail/balancing/least_loaded.hpp"
+#include "weft/detail/balancing/locality_first.hpp"
+#include "weft/detail/balancing/outlier_ejection.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/balancing/smooth_weighted_round_robin.hpp"
+#include "weft/detail/balancing/subset.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 
 namespace weft {

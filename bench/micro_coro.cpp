@@ -6,13 +6,13 @@
 #include <limits>
 #include <utility>
 
-#include "weft/coro/channel.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/coro/task.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/channel.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace {
 

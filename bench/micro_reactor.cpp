@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 namespace {

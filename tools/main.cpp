@@ -11,7 +11,7 @@
 #include "raw/command.hpp"
 #include "services/command.hpp"
 #if WEFT_HAVE_UCX
-#include "weft/ucx/log.hpp"
+#include "weft/detail/ucx/log.hpp"
 #endif
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <weft/runtime/sleep.hpp>
+#include <weft/detail/runtime/sleep.hpp>
 
 namespace weft::churn {
 

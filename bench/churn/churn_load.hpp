@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 #include <vector>
-#include <weft/coro/scope.hpp>
-#include <weft/fleet/fleet_client.hpp>
-#include <weft/runtime/loop.hpp>
+#include <weft/detail/coro/scope.hpp>
+#include <weft/detail/fleet/fleet_client.hpp>
+#include <weft/detail/runtime/loop.hpp>
 
 #include "load/histogram.hpp"
 #include "load/schedule.hpp"

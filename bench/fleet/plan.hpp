@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <weft/transport/simulated_network.hpp>
+#include <weft/detail/transport/simulated_network.hpp>
 
 namespace weft::fleet {
 

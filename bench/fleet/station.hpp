@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 #include <vector>
-#include <weft/coro/semaphore.hpp>
+#include <weft/detail/coro/semaphore.hpp>
 #include <weft/weft.hpp>
 
 #include "fleet/plan.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "load/options.hpp"
-#include "weft/transport/tls.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/tls.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/transport/verbs.hpp"
 #include "weft/transports.hpp"
 
 namespace weft::load {

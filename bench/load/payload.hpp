@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::load {
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "weft/access/tokens.hpp"
-#include "weft/calls/client/client_options.hpp"
+#include "weft/detail/access/tokens.hpp"
+#include "weft/detail/calls/client/client_options.hpp"
 
 namespace weft::load {
 

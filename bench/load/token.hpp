@@ -2,7 +2,7 @@
 #pragma once
 
 #include "load/options.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace CLI {
 class App;

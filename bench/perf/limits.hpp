@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "load/options.hpp"
-#include "weft/calls/limits.hpp"
-#include "weft/runtime/loop_options.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/runtime/loop_options.hpp"
 
 namespace weft::perf {
 

@@ -3,7 +3,7 @@
 
 #include "load/options.hpp"
 #include "load/report.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::raw {
 

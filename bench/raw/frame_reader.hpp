@@ -9,7 +9,7 @@
 
 #include "raw/protocol.hpp"
 #include "raw/wire.hpp"
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::raw {
 

@@ -7,7 +7,7 @@
 #include "raw/frame_reader.hpp"
 #include "raw/outbox.hpp"
 #include "raw/wire.hpp"
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::raw {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::raw {
 

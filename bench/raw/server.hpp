@@ -9,7 +9,7 @@
 #include "load/options.hpp"
 #include "raw/socket.hpp"
 #include "raw/worker.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::raw {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::raw {
 

@@ -11,7 +11,7 @@
 
 #include "load/options.hpp"
 #include "raw/socket.hpp"
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 struct ssl_st;
 struct ssl_ctx_st;

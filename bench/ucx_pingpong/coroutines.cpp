@@ -7,11 +7,11 @@
 
 #include "fail.hpp"
 #include "station.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/coro/task.hpp"
-#include "weft/coro/yield.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/yield.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::bench {
 

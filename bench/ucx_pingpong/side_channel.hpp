@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::bench {
 

@@ -8,8 +8,8 @@
 #include "plan.hpp"
 #include "side_channel.hpp"
 #include "stopwatch.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/ucx/ucx.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/ucx.hpp"
 
 namespace weft::bench {
 

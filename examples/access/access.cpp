@@ -8,8 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <weft/access/policy.hpp>
-#include <weft/access/tokens.hpp>
+#include <weft/access.hpp>
 #include <weft/weft.hpp>
 
 // begin: policy

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
-#include <weft/adapters/asio.hpp>
+#include <weft/asio.hpp>
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;

@@ -3,8 +3,7 @@
 // there, as far as it goes and until it is revoked.
 #include <cstdio>
 #include <vector>
-#include <weft/bulk/bulk_host.hpp>
-#include <weft/bulk/bulk_peer.hpp>
+#include <weft/bulk.hpp>
 #include <weft/weft.hpp>
 
 // begin: server

@@ -5,10 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <weft/coro/channel.hpp>
-#include <weft/coro/event.hpp>
-#include <weft/coro/mutex.hpp>
-#include <weft/coro/semaphore.hpp>
+#include <weft/coroutines.hpp>
 #include <weft/weft.hpp>
 
 int price_of(int article) {

@@ -5,9 +5,7 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <weft/balancing/consistent_hash.hpp>
-#include <weft/fleet/blocking_fleet.hpp>
-#include <weft/fleet/fleet_client.hpp>
+#include <weft/fleet.hpp>
 #include <weft/weft.hpp>
 
 // begin: idempotent

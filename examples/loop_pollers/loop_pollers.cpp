@@ -5,7 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <weft/coro/event.hpp>
+#include <weft/coroutines.hpp>
 #include <weft/weft.hpp>
 
 // begin: poller

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <weft/naming/name_watch.hpp>
+#include <weft/naming.hpp>
 
 void write_servers(const std::string& path, const char* text) {
   std::ofstream{path + ".new"} << text;

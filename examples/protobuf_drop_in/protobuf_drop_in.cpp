@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <thread>
-#include <weft/protobuf/channel.hpp>
-#include <weft/protobuf/service.hpp>
+#include <weft/protobuf.hpp>
 #include <weft/weft.hpp>
 
 #include "relay.pb.h"

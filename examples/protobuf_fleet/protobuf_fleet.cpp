@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 #include <vector>
-#include <weft/fleet/protobuf/fleet_channel.hpp>
-#include <weft/protobuf/service.hpp>
+#include <weft/protobuf.hpp>
+#include <weft/protobuf_fleet.hpp>
 #include <weft/weft.hpp>
 
 #include "relay.pb.h"

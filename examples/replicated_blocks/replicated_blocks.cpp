@@ -17,7 +17,7 @@
 #include <map>
 #include <string>
 #include <vector>
-#include <weft/fleet/fleet_client.hpp>
+#include <weft/fleet.hpp>
 #include <weft/weft.hpp>
 
 // begin: replica

@@ -2,7 +2,7 @@
 // Calls as senders, in the shape of std::execution, for executors that Weft does not know.
 #include <cstdio>
 #include <latch>
-#include <weft/adapters/sender.hpp>
+#include <weft/sender.hpp>
 #include <weft/weft.hpp>
 
 int add(int a, int b) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <weft/transport/simulated_network.hpp>
+#include <weft/networks.hpp>
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;

@@ -3,7 +3,7 @@
 // Two workers of one loop stand for two processes.
 #include <cstdio>
 #include <string>
-#include <weft/ucx/ucx.hpp>
+#include <weft/ucx.hpp>
 #include <weft/weft.hpp>
 
 namespace ucx = weft::ucx;

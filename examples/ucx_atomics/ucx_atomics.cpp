@@ -2,7 +2,7 @@
 // A counter and a lock in somebody else's memory. Two workers of one loop stand for two processes.
 #include <cstdio>
 #include <cstring>
-#include <weft/ucx/ucx.hpp>
+#include <weft/ucx.hpp>
 #include <weft/weft.hpp>
 
 namespace ucx = weft::ucx;

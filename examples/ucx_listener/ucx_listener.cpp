@@ -5,7 +5,7 @@
 
 #include <cstdio>
 #include <string>
-#include <weft/ucx/ucx.hpp>
+#include <weft/ucx.hpp>
 #include <weft/weft.hpp>
 
 namespace ucx = weft::ucx;

@@ -2,7 +2,7 @@
 // Bytes in order, without messages. Two workers of one loop stand for two processes.
 #include <cstdio>
 #include <string>
-#include <weft/ucx/ucx.hpp>
+#include <weft/ucx.hpp>
 #include <weft/weft.hpp>
 
 namespace ucx = weft::ucx;

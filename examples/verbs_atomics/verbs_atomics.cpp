@@ -2,7 +2,7 @@
 // A counter and a lock in another process's memory. Two queue pairs of one loop stand for two processes.
 #include <cinttypes>
 #include <cstdio>
-#include <weft/verbs/verbs.hpp>
+#include <weft/verbs.hpp>
 #include <weft/weft.hpp>
 
 namespace verbs = weft::verbs;

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <string>
-#include <weft/verbs/verbs.hpp>
+#include <weft/verbs.hpp>
 #include <weft/weft.hpp>
 
 namespace verbs = weft::verbs;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <weft/verbs/verbs.hpp>
+#include <weft/verbs.hpp>
 #include <weft/weft.hpp>
 
 namespace verbs = weft::verbs;

@@ -6,9 +6,9 @@
 
 #include "weft/client.hpp"
 #include "weft/detail/base/fork_mark.hpp"
-#include "weft/functions/blocking.hpp"
-#include "weft/functions/function_server.hpp"
-#include "weft/runtime/loop_thread.hpp"
+#include "weft/detail/functions/blocking.hpp"
+#include "weft/detail/functions/function_server.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 
 namespace weft {
 

@@ -3,11 +3,11 @@
 
 #include <utility>
 
-#include "weft/calls/client/call_client.hpp"
-#include "weft/calls/transfer_progress.hpp"
-#include "weft/functions/function_caller.hpp"
-#include "weft/functions/function_server.hpp"
-#include "weft/functions/peer.hpp"
+#include "weft/detail/calls/client/call_client.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/functions/function_caller.hpp"
+#include "weft/detail/functions/function_server.hpp"
+#include "weft/detail/functions/peer.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {

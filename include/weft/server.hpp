@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "weft/calls/server/call_server.hpp"
-#include "weft/calls/transfer_progress.hpp"
-#include "weft/functions/function_server.hpp"
-#include "weft/functions/peer.hpp"
-#include "weft/functions/peers.hpp"
+#include "weft/detail/calls/server/call_server.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/functions/function_server.hpp"
+#include "weft/detail/functions/peer.hpp"
+#include "weft/detail/functions/peers.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {

@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "weft/calls/transports.hpp"
-#include "weft/transport/carrier_policy.hpp"
-#include "weft/transport/tcp.hpp"
-#include "weft/transport/tls.hpp"
-#include "weft/transport/tls_credentials.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/transport/carrier_policy.hpp"
+#include "weft/detail/transport/tcp.hpp"
+#include "weft/detail/transport/tls.hpp"
+#include "weft/detail/transport/tls_credentials.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft {
 

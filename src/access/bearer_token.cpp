@@ -7,10 +7,10 @@
 #include "access/private_target.hpp"
 #include "access/reading.hpp"
 #include "access/watched_file.hpp"
-#include "weft/access/tokens.hpp"
+#include "weft/detail/access/tokens.hpp"
 #include "weft/detail/base/secret.hpp"
 #include "weft/detail/calls/token_text.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

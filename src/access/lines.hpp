@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::detail {
 

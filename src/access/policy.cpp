@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "access/reading.hpp"
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 namespace weft {
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "access/watched_file.hpp"
-#include "weft/base/log.hpp"
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
 
 namespace weft::detail {

@@ -8,7 +8,7 @@
 
 #include "access/lines.hpp"
 #include "access/reading.hpp"
-#include "weft/access/tokens.hpp"
+#include "weft/detail/access/tokens.hpp"
 #include "weft/detail/calls/token_text.hpp"
 
 namespace weft {

@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "weft/access/file_options.hpp"
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/access/file_options.hpp"
 #include "weft/detail/base/keyed_hash.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/secret.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 

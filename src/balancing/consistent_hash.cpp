@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/consistent_hash.hpp"
+#include "weft/detail/balancing/consistent_hash.hpp"
 
 #include <cmath>
 #include <tuple>

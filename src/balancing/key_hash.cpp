@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/balancing_policy.hpp"
+#include "weft/detail/balancing/balancing_policy.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 
 namespace weft {

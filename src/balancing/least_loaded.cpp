@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/least_loaded.hpp"
+#include "weft/detail/balancing/least_loaded.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/locality_first.hpp"
+#include "weft/detail/balancing/locality_first.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/outlier_ejection.hpp"
+#include "weft/detail/balancing/outlier_ejection.hpp"
 
 #include <algorithm>
 

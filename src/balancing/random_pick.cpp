@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/random_pick.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/smooth_weighted_round_robin.hpp"
+#include "weft/detail/balancing/smooth_weighted_round_robin.hpp"
 
 #include <array>
 

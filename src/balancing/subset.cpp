@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/balancing/subset.hpp"
+#include "weft/detail/balancing/subset.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::detail {
 

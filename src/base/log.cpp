@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/log.hpp"
+#include "weft/detail/base/log.hpp"
 
 #include <cstdio>
 

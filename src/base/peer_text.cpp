@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/utf8.hpp"
 
 namespace weft::detail {

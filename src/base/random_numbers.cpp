@@ -3,7 +3,7 @@
 
 #include <sys/random.h>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/bulk/bulk_host.hpp"
+#include "weft/detail/bulk/bulk_host.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/bulk/bulk_peer.hpp"
+#include "weft/detail/bulk/bulk_peer.hpp"
 
 #include "bulk/bulk_table.hpp"
 

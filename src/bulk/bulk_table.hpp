@@ -7,11 +7,11 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "weft/base/result.hpp"
-#include "weft/base/status.hpp"
-#include "weft/bulk/bulk_handle.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/transport/memory_lease.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/bulk/bulk_handle.hpp"
+#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/transport/memory_lease.hpp"
 
 namespace weft::detail {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "calls/refusals.hpp"
-#include "weft/calls/limits.hpp"
+#include "weft/detail/calls/limits.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 

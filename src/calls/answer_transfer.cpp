@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/calls/transfer_progress.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
 

@@ -10,7 +10,7 @@
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/left_marks.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

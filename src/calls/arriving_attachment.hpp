@@ -7,9 +7,9 @@
 
 #include "calls/getting_on.hpp"
 #include "calls/refusals.hpp"
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"

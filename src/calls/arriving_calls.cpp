@@ -7,8 +7,8 @@
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/frame_output.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

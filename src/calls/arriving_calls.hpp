@@ -9,14 +9,14 @@
 #include "calls/arriving_call.hpp"
 #include "calls/gate_pass.hpp"
 #include "calls/id_table.hpp"
-#include "weft/base/result.hpp"
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft {
 class Loop;

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "calls/getting_on.hpp"
-#include "weft/base/result.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "calls/arriving_item.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/incoming_items.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"

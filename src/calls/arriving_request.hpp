@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "calls/admission.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 

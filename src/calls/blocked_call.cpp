@@ -4,7 +4,7 @@
 #include <chrono>
 #include <optional>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

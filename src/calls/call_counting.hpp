@@ -5,7 +5,7 @@
 
 #include "calls/id_table.hpp"
 #include "calls/method_counters.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail {
 

@@ -6,7 +6,7 @@
 #include "calls/call_status.hpp"
 #include "calls/client_pass.hpp"
 #include "calls/session.hpp"
-#include "weft/calls/transfer_progress.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
 

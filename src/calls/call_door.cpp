@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "weft/detail/calls/call_target.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "calls/session.hpp"
-#include "weft/calls/metadata.hpp"
+#include "weft/detail/calls/metadata.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/transport/url.hpp"
 #include "weft/detail/wire/heads.hpp"

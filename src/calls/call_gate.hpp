@@ -10,7 +10,7 @@
 #include "calls/caller_check.hpp"
 #include "calls/gate_pass.hpp"
 #include "calls/refusals.hpp"
-#include "weft/calls/incoming_call.hpp"
+#include "weft/detail/calls/incoming_call.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 
 namespace weft::detail {

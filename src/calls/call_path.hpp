@@ -6,7 +6,7 @@
 #include "calls/calls_out.hpp"
 #include "calls/session.hpp"
 #include "weft/detail/calls/call_target.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 /// The way of a small request that goes well, through the parts it passes: written where those who begin
 /// calls can take all of it into one function. What is rare is behind a call to the part's own source file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/call_peer.hpp"
+#include "weft/detail/calls/call_peer.hpp"
 
 #include <utility>
 

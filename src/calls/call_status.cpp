@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/peer_text.hpp"
 
 namespace weft::detail {

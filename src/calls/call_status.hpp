@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/status.hpp"
 #include "weft/detail/base/memory_runs.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/heads.hpp"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "calls/admission.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "calls/worker_queue.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/runtime/worker_threads.hpp"
 
 namespace weft::detail {

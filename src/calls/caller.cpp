@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/caller.hpp"
+#include "weft/detail/calls/caller.hpp"
 
 #include "weft/detail/calls/call_target.hpp"
 

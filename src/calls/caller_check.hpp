@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "calls/refusals.hpp"
-#include "weft/base/time.hpp"
-#include "weft/calls/authenticator.hpp"
-#include "weft/calls/authorizer.hpp"
-#include "weft/calls/metadata.hpp"
 #include "weft/detail/base/secret.hpp"
-#include "weft/transport/identity.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/authenticator.hpp"
+#include "weft/detail/calls/authorizer.hpp"
+#include "weft/detail/calls/metadata.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail {
 

@@ -9,8 +9,8 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/session_streams.hpp"
-#include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/base/peer_text.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
 

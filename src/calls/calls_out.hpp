@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "calls/exchange_table.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/heads.hpp"

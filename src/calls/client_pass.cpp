@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

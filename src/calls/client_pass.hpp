@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/call_objects.hpp"
 #include "weft/detail/calls/call_request.hpp"

@@ -5,7 +5,7 @@
 
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/transport/connection_stats.hpp"
+#include "weft/detail/transport/connection_stats.hpp"
 
 namespace weft::detail {
 

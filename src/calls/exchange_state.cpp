@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/exchange_state.hpp"
 
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/cancel.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 
 #include "calls/fault_log.hpp"
 #include "calls/refusals.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/connection.hpp"
 
 namespace weft::detail {

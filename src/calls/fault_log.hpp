@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/log.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weft/calls/limits.hpp"
+#include "weft/detail/calls/limits.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/frame.hpp"

@@ -6,7 +6,7 @@
 
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/limits/service_time.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

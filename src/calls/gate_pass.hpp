@@ -12,7 +12,7 @@
 #include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/call_objects.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
-#include "weft/transport/identity.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft {
 class Loop;

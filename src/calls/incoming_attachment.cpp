@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/incoming_attachment.hpp"
+#include "weft/detail/calls/incoming_attachment.hpp"
 
 #include <string>
 

@@ -8,7 +8,7 @@
 #include "calls/arriving_calls.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/call_envelope.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "calls/arriving_attachment.hpp"
-#include "weft/base/result.hpp"
-#include "weft/calls/landing_view.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/calls/landing_view.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

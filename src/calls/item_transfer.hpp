@@ -3,7 +3,7 @@
 
 #include "weft/detail/calls/outgoing_transfer.hpp"
 #include "weft/detail/calls/stream_place.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
 

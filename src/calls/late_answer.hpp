@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 #include "weft/detail/coro/executor.hpp"
 

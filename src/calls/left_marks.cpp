@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/outgoing_attachment.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <memory>
 
-#include "weft/base/status.hpp"
-#include "weft/calls/method_stats.hpp"
 #include "weft/detail/base/counter.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/method_stats.hpp"
 
 namespace weft::detail {
 

@@ -5,11 +5,11 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
-#include "weft/calls/limits.hpp"
-#include "weft/limits/adaptive_limit_options.hpp"
-#include "weft/limits/rate.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/limits/adaptive_limit_options.hpp"
+#include "weft/detail/limits/rate.hpp"
 
 namespace weft::detail {
 

@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <optional>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
-#include "weft/calls/refusal_reason.hpp"
 #include "weft/detail/base/counter.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/refusal_reason.hpp"
 
 namespace weft::detail {
 

@@ -2,8 +2,8 @@
 #include "weft/detail/calls/reply_right.hpp"
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

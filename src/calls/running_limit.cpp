@@ -2,7 +2,7 @@
 #include "weft/detail/calls/running_limit.hpp"
 
 #include "calls/admission.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

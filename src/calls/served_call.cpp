@@ -16,7 +16,7 @@
 #include "calls/late_answer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

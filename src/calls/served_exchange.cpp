@@ -2,8 +2,8 @@
 #include "weft/detail/calls/served_exchange.hpp"
 
 #include "weft/detail/calls/call_envelope.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/calls/authenticator.hpp"
-#include "weft/calls/authorizer.hpp"
-#include "weft/calls/caller_rate.hpp"
-#include "weft/calls/server_interceptor.hpp"
 #include "weft/detail/base/keyed_hash.hpp"
+#include "weft/detail/calls/authenticator.hpp"
+#include "weft/detail/calls/authorizer.hpp"
+#include "weft/detail/calls/caller_rate.hpp"
+#include "weft/detail/calls/server_interceptor.hpp"
 #include "weft/detail/limits/adaptive_limit.hpp"
 #include "weft/detail/limits/shared_rate_limiters.hpp"
 #include "weft/detail/limits/shared_token_bucket.hpp"

@@ -14,12 +14,12 @@
 #include "calls/outgoing_transfers.hpp"
 #include "calls/peer_seat.hpp"
 #include "calls/session_streams.hpp"
-#include "weft/base/log.hpp"
-#include "weft/calls/limits.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/hello.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

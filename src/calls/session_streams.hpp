@@ -10,8 +10,8 @@
 
 #include "calls/arriving_items.hpp"
 #include "calls/refusals.hpp"
-#include "weft/base/result.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/memory/local_budget.hpp"

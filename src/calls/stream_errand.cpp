@@ -8,7 +8,7 @@
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/calls/blocked_call.hpp"
 #include "weft/detail/calls/errand_time.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -9,8 +9,8 @@
 #include "calls/item_transfer.hpp"
 #include "calls/session.hpp"
 #include "calls/session_streams.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/transfer_progress.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 #include <utility>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

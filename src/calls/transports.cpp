@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/transports.hpp"
+#include "weft/detail/calls/transports.hpp"
 
 #include <algorithm>
 #include <string>

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "weft/base/status.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 
 namespace weft::detail {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "calls/refusals.hpp"
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/served_call.hpp"
 #include "weft/detail/limits/service_time.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/status.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

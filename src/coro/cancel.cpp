@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/cancel.hpp"
 
 namespace weft {
 

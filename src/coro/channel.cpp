@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/channel.hpp"
+#include "weft/detail/coro/channel.hpp"
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail {
 

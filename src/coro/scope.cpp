@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/semaphore.hpp"
+#include "weft/detail/coro/semaphore.hpp"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/files/file.hpp"
+#include "weft/detail/files/file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include <stop_token>
 
 #include "files/open_file.hpp"
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/yield.hpp"
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/yield.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 namespace weft {
 

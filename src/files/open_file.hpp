@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/status.hpp"
-#include "weft/fleet/fleet_options.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/fleet/fleet_options.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/balancing/least_loaded.hpp"
+#include "weft/detail/balancing/least_loaded.hpp"
 
 namespace weft::detail {
 

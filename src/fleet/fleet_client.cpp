@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/fleet/fleet_client.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
 
 #include <utility>
 

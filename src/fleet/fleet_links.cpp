@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

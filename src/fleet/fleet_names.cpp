@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "weft/base/log.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

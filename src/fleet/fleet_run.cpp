@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fleet/check_options.hpp"
-#include "weft/runtime/sleep.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::detail {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "weft/detail/fleet/fleet_core.hpp"
+#include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 #include "weft/detail/runtime/thread_signal.hpp"
-#include "weft/runtime/clock.hpp"
 
 namespace weft::detail {
 

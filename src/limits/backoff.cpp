@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/backoff.hpp"
+#include "weft/detail/limits/backoff.hpp"
 
 #include <algorithm>
 

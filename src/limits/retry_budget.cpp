@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/retry_budget.hpp"
+#include "weft/detail/limits/retry_budget.hpp"
 
 #include <algorithm>
 

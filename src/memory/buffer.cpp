@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 #include <cstring>
 #include <limits>

@@ -18,10 +18,10 @@
 #include "naming/name_source.hpp"
 #include "naming/socket_watches.hpp"
 #include "naming/srv_answer.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/limits/backoff.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/limits/backoff.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/result.hpp"
-#include "weft/naming/endpoint.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/naming/endpoint.hpp"
 
 namespace weft::detail {
 

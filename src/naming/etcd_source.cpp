@@ -11,10 +11,10 @@
 #include "naming/http_client.hpp"
 #include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/limits/backoff.hpp"
-#include "weft/runtime/sleep.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/limits/backoff.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::detail {
 

@@ -16,11 +16,11 @@
 #include "naming/first_turn.hpp"
 #include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
-#include "weft/coro/scope.hpp"
 #include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/limits/backoff.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/limits/backoff.hpp"
 
 namespace weft::detail {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

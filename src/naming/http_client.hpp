@@ -8,11 +8,11 @@
 #include <string>
 
 #include "naming/socket_watches.hpp"
-#include "weft/base/result.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

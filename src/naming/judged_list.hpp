@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/base/status.hpp"
-#include "weft/naming/endpoint.hpp"
-#include "weft/naming/name_options.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/naming/endpoint.hpp"
+#include "weft/detail/naming/name_options.hpp"
 
 namespace weft::detail {
 

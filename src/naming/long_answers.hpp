@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/coro/task.hpp"
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 namespace weft::detail {
 

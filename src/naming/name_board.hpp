@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "naming/judged_list.hpp"
-#include "weft/base/result.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/naming/endpoint.hpp"
+#include "weft/detail/naming/name_options.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/naming/endpoint.hpp"
-#include "weft/naming/name_options.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/naming/name_registration.hpp"
+#include "weft/detail/naming/name_registration.hpp"
 
 #include <utility>
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "naming/name_board.hpp"
-#include "weft/base/result.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/naming/name_watch.hpp"
+#include "weft/detail/naming/name_watch.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for the sources of etcd: where its libraries are not installed.
 #include "naming/name_source.hpp"
-#include "weft/naming/name_registration.hpp"
+#include "weft/detail/naming/name_registration.hpp"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 
 #include "naming/endpoint_text.hpp"
 #include "naming/etcd_json.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

@@ -8,10 +8,10 @@
 #include "naming/etcd_hosts.hpp"
 #include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/limits/backoff.hpp"
-#include "weft/naming/name_registration.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/limits/backoff.hpp"
+#include "weft/detail/naming/name_registration.hpp"
 
 namespace weft::detail {
 

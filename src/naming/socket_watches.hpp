@@ -6,8 +6,8 @@
 
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/channel.hpp"
+#include "weft/detail/protobuf/channel.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "protobuf/message_bytes.hpp"
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::protobuf::detail {
 

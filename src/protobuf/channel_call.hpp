@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "weft/detail/calls/awaited_call.hpp"
-#include "weft/protobuf/message.hpp"
-#include "weft/protobuf/running_call.hpp"
+#include "weft/detail/protobuf/message.hpp"
+#include "weft/detail/protobuf/running_call.hpp"
 
 namespace weft::protobuf::detail {
 

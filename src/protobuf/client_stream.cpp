@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/client_stream.hpp"
+#include "weft/detail/protobuf/client_stream.hpp"
 
 #include <cstring>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/controller.hpp"
+#include "weft/detail/protobuf/controller.hpp"
 
 #include "protobuf/generic_record.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/protobuf/running_call.hpp"
+#include "weft/detail/protobuf/running_call.hpp"
 
 namespace weft::protobuf {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "weft/protobuf/method.hpp"
+#include "weft/detail/protobuf/method.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace google::protobuf {
 class Descriptor;

@@ -6,8 +6,8 @@
 
 #include "protobuf/run_on.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/protobuf/running_call.hpp"
-#include "weft/protobuf/unary_record.hpp"
+#include "weft/detail/protobuf/running_call.hpp"
+#include "weft/detail/protobuf/unary_record.hpp"
 
 namespace weft::protobuf::detail {
 

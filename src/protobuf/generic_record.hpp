@@ -11,7 +11,7 @@
 #include "protobuf/described_method.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
-#include "weft/protobuf/controller.hpp"
+#include "weft/detail/protobuf/controller.hpp"
 
 namespace weft::protobuf::detail {
 

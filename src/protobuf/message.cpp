@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/message.hpp"
+#include "weft/detail/protobuf/message.hpp"
 
 #include <google/protobuf/descriptor.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protobuf/find_fault.hpp"
-#include "weft/protobuf/method.hpp"
+#include "weft/detail/protobuf/method.hpp"
 
 namespace weft::protobuf::detail {
 

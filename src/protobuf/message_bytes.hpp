@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "weft/detail/calls/awaited_call.hpp"
-#include "weft/protobuf/message.hpp"
+#include "weft/detail/protobuf/message.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "reflection.weft.hpp"
-#include "weft/protobuf/service.hpp"
+#include "weft/detail/protobuf/service.hpp"
 
 namespace weft::protobuf {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/remote_services.hpp"
+#include "weft/detail/protobuf/remote_services.hpp"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
@@ -12,7 +12,7 @@
 
 #include "reflection.weft.hpp"
 #include "weft/detail/base/peer_text.hpp"
-#include "weft/protobuf/client_stream.hpp"
+#include "weft/detail/protobuf/client_stream.hpp"
 
 namespace weft::protobuf {
 

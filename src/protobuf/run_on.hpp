@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/running_call.hpp"
+#include "weft/detail/protobuf/running_call.hpp"
 
 #include <new>
 #include <utility>
 
 #include "protobuf/message_bytes.hpp"
 #include "protobuf/run_on.hpp"
-#include "weft/protobuf/message.hpp"
+#include "weft/detail/protobuf/message.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/service.hpp"
+#include "weft/detail/protobuf/service.hpp"
 
 #include <google/protobuf/service.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/protobuf/stream_record.hpp"
+#include "weft/detail/protobuf/stream_record.hpp"
 
 namespace weft::protobuf::detail {
 

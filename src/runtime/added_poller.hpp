@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/poller.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/poller.hpp"
 
 namespace weft {
 

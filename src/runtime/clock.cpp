@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/clock.hpp"
+#include "weft/detail/runtime/clock.hpp"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/cpu_latency.hpp"
+#include "weft/detail/runtime/cpu_latency.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

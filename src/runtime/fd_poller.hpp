@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 
 namespace weft::detail {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/descriptor.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

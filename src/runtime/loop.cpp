@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 #include <pthread.h>
 

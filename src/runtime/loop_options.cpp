@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/loop_options.hpp"
+#include "weft/detail/runtime/loop_options.hpp"
 
 namespace weft {
 

@@ -14,8 +14,8 @@
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft {
 

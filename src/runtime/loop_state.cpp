@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/loop_state.hpp"
+#include "weft/detail/runtime/loop_state.hpp"
 
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/loop_thread.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 
 #include <pthread.h>
 #include <sched.h>

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "weft/detail/runtime/worker_job.hpp"
+#include "weft/detail/runtime/worker_pool.hpp"
 #include "weft/detail/runtime/worker_threads.hpp"
-#include "weft/runtime/worker_pool.hpp"
 
 namespace weft::detail {
 

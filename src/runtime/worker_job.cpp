@@ -2,9 +2,9 @@
 #include "weft/detail/runtime/worker_job.hpp"
 
 #include "runtime/pool_threads.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/worker_pool.hpp"
+#include "weft/detail/runtime/worker_pool.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/worker_pool.hpp"
+#include "weft/detail/runtime/worker_pool.hpp"
 
 #include <new>
 #include <string_view>

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/detail/base/peer_text.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

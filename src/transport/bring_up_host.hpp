@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/transport/transport.hpp"
 

@@ -10,7 +10,7 @@
 #include "transport/bring_up.hpp"
 #include "transport/receive_slice.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/carrier_end.hpp"
 

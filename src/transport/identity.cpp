@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/identity.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 #include <algorithm>
 #include <utility>

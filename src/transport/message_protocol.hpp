@@ -7,7 +7,7 @@
 
 #include "transport/message_credit.hpp"
 #include "transport/message_header.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail {
 

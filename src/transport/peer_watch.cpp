@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

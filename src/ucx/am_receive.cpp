@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/am_receive.hpp"
+#include "weft/detail/ucx/am_receive.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/am_send.hpp"
+#include "weft/detail/ucx/am_send.hpp"
 
 #include <array>
 

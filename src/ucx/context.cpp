@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/context.hpp"
+#include "weft/detail/ucx/context.hpp"
 
 #include "ucx/printed.hpp"
 #include "ucx/settings.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::ucx {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/endpoint.hpp"
+#include "weft/detail/ucx/endpoint.hpp"
 
 #include "ucx/framed.hpp"
 #include "ucx/printed.hpp"
-#include "weft/ucx/listener.hpp"
+#include "weft/detail/ucx/listener.hpp"
 
 namespace weft::ucx {
 

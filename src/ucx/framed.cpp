@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::ucx::detail {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::ucx::detail {
 

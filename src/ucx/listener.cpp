@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/listener.hpp"
+#include "weft/detail/ucx/listener.hpp"
 
 namespace weft::ucx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/log.hpp"
+#include "weft/detail/ucx/log.hpp"
 
 #include <ucs/debug/log_def.h>
 

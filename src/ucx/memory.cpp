@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/memory.hpp"
+#include "weft/detail/ucx/memory.hpp"
 
 #include <cstring>
 #include <limits>

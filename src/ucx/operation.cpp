@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/operation.hpp"
+#include "weft/detail/ucx/operation.hpp"
 
 #include <new>
 

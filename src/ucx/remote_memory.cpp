@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/remote_memory.hpp"
+#include "weft/detail/ucx/remote_memory.hpp"
 
 #include "ucx/framed.hpp"
 

@@ -16,7 +16,7 @@
 #include "ucx/environment.hpp"
 #include "ucx/printed.hpp"
 #include "ucx/setting_values.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::ucx::detail {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "weft/base/result.hpp"
-#include "weft/ucx/context.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/ucx/context.hpp"
 
 namespace weft::ucx::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 #include <string>
 

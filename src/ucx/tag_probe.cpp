@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/tag_probe.hpp"
+#include "weft/detail/ucx/tag_probe.hpp"
 
 namespace weft::ucx {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/worker.hpp"
+#include "weft/detail/ucx/worker.hpp"
 
 #include <utility>
 
 #include "ucx/framed.hpp"
-#include "weft/ucx/endpoint.hpp"
-#include "weft/ucx/tag_probe.hpp"
+#include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/tag_probe.hpp"
 
 namespace weft::ucx {
 

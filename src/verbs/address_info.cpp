@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/address_info.hpp"
+#include "weft/detail/verbs/address_info.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft::verbs::detail {
 

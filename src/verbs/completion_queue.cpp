@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/completion_queue.hpp"
+#include "weft/detail/verbs/completion_queue.hpp"
 
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/device.hpp"
+#include "weft/detail/verbs/device.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/device_events.hpp"
+#include "weft/detail/verbs/device_events.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/operation.hpp"
+#include "weft/detail/verbs/operation.hpp"
 
 #include <arpa/inet.h>
 

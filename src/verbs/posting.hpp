@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "weft/verbs/completion_queue.hpp"
-#include "weft/verbs/device.hpp"
-#include "weft/verbs/posted.hpp"
+#include "weft/detail/verbs/completion_queue.hpp"
+#include "weft/detail/verbs/device.hpp"
+#include "weft/detail/verbs/posted.hpp"
 
 namespace weft::verbs::detail {
 

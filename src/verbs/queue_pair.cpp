@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue pair's life, and its operations. How it is made and connected is in queue_pair_setup.cpp.
-#include "weft/verbs/queue_pair.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 
 #include <arpa/inet.h>
 
@@ -9,7 +9,7 @@
 
 #include "verbs/posting.hpp"
 #include "verbs/queue_pair_queues.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

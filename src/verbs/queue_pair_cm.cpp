@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "verbs/queue_pair_queues.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

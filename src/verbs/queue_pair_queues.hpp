@@ -5,7 +5,7 @@
 
 #include "verbs/atomic_words.hpp"
 #include "verbs/posting.hpp"
-#include "weft/verbs/queue_pair.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 
 namespace weft::verbs {
 

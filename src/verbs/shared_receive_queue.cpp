@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/shared_receive_queue.hpp"
+#include "weft/detail/verbs/shared_receive_queue.hpp"
 
 #include <cerrno>
 #include <utility>
 
 #include "verbs/posting.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 #include <sys/resource.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "weft/verbs/posted.hpp"
+#include "weft/detail/verbs/posted.hpp"
 
 namespace weft::verbs {
 

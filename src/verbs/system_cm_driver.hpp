@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/verbs/cm_driver.hpp"
+#include "weft/detail/verbs/cm_driver.hpp"
 
 namespace weft::verbs {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "weft/verbs/driver.hpp"
+#include "weft/detail/verbs/driver.hpp"
 
 #ifdef WEFT_HAS_RDMACM
 #include "verbs/system_cm_driver.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft {
 

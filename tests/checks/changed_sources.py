@@ -20,6 +20,17 @@ def git(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def said_something(diff: Iterable[str]) -> set[str]:
+    """The files of a diff without context in which more changed than lines of #include, as when headers move."""
+    said, name = set(), ""
+    for line in diff:
+        if line.startswith("+++ "):
+            name = line.removeprefix("+++ ").removeprefix("b/")
+        elif line.startswith(("+", "-")) and not line.startswith("--- ") and line[1:].strip() and not INCLUDE.match(line[1:]):
+            said.add(name)
+    return said - {"/dev/null"}
+
+
 def changed_paths() -> set[str] | None:
     """What changed since eight hours before the newest commit; None when there is no such commit to compare with."""
     try:
@@ -28,7 +39,7 @@ def changed_paths() -> set[str] | None:
         if not base:
             return None
         untracked = git("ls-files", "--others", "--exclude-standard")
-        return {*git("diff", "--name-only", base[0]), *untracked}
+        return {*said_something(git("diff", "--find-renames", "--unified=0", base[0])), *untracked}
     except (subprocess.CalledProcessError, FileNotFoundError, IndexError):
         return None
 

@@ -3,8 +3,9 @@
 
 import unittest
 
-from changed_sources import choose, includers_of
+from changed_sources import choose, includers_of, said_something
 from class_sizes import class_sizes
+from front_door import inside
 from layers import unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
@@ -114,6 +115,12 @@ class PublicNames(unittest.TestCase):
         self.assertEqual(set(names), {"Later", "Shown", "Kind", "kMost", "Short", "run", "fail", "Outer"})
 
 
+class FrontDoor(unittest.TestCase):
+    def test_headers_past_the_front_door_are_seen(self) -> None:
+        text = '#include <weft/client.hpp>\n#include "weft/detail/base/status.hpp"\n# include <weft/wire/frame.hpp>\n#include <other/x/y.hpp>\n'
+        self.assertEqual(list(inside(text)), ["detail/base/status.hpp", "wire/frame.hpp"])
+
+
 class Layers(unittest.TestCase):
     def test_an_edge_that_nobody_uses_is_told(self) -> None:
         told = list(unused_edges({"calls": {"base", "wire"}, "base": set()}, {"calls": {"base"}}))
@@ -125,14 +132,18 @@ class ChangedSources(unittest.TestCase):
         self.assertEqual(choose({"src/base/status.cpp"}, project_files()), {"src/base/status.cpp"})
 
     def test_a_changed_header_brings_the_source_of_its_name(self) -> None:
-        self.assertEqual(choose({"include/weft/base/status.hpp"}, project_files()), {"src/base/status.cpp"})
+        self.assertEqual(choose({"include/weft/detail/base/status.hpp"}, project_files()), {"src/base/status.cpp"})
 
-    def test_each_public_header_is_seen_through_some_source(self) -> None:
+    def test_each_header_behind_the_front_door_is_seen_through_some_source(self) -> None:
         files = project_files()
         includers = includers_of(path for path in files if path.suffix in (".hpp", ".cpp"))
-        public = {path.as_posix() for path in files if path.parts[0] == "include" and path.suffix == ".hpp"}
-        # Only code that protoc-gen-weft writes includes this one.
-        self.assertEqual(public - includers.keys(), {"include/weft/protobuf/call.hpp"})
+        headers = {path.as_posix() for path in files if path.parts[:3] == ("include", "weft", "detail")}
+        self.assertEqual(headers - includers.keys(), set())
+
+    def test_a_file_that_only_includes_by_other_paths_has_not_changed(self) -> None:
+        diff = ["--- a/src/a.cpp", "+++ b/src/a.cpp", '-#include "weft/a.hpp"', '+#include "weft/detail/a.hpp"',
+                "--- a/src/b.cpp", "+++ b/src/b.cpp", '-#include "weft/b.hpp"', "+int b();", "--- a/src/c.cpp", "+++ /dev/null", "-"]
+        self.assertEqual(said_something(diff), {"src/b.cpp"})
 
     def test_what_is_no_code_brings_nothing(self) -> None:
         self.assertEqual(choose({"README.md", "gone/away.cpp"}, project_files()), set())

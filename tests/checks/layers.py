@@ -10,8 +10,10 @@ from project_files import ROOT, cpp_files, read
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 # These libraries stay behind our headers, except in the bindings that wrap exactly them.
 FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/)")
-BINDINGS = ("include/weft/ucx/", "include/weft/verbs/", "include/weft/protobuf/",
-            "include/weft/fleet/protobuf/")
+BINDINGS = ("include/weft/detail/ucx/", "include/weft/detail/verbs/", "include/weft/detail/protobuf/",
+            "include/weft/detail/fleet/protobuf/")
+# Headers of the front door (include/weft/x.hpp) whose layer is neither the one of their name nor weft.
+FRONT = {"asio": "adapters", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
 
 
 def allowed_edges() -> dict[str, set[str]]:
@@ -24,11 +26,15 @@ def allowed_edges() -> dict[str, set[str]]:
 
 
 def layer_of(parts: tuple[str, ...], edges: dict[str, set[str]]) -> str | None:
-    """The layer of a path below include/weft/ or src/: its longest folder that is a layer; detail/ is none."""
+    """The layer of a path below include/weft/ or src/: its longest folder that is a layer; detail/ is none.
+
+    A header of include/weft itself is of the layer whose name it has, if FRONT has no other, or else of weft.
+    """
     if parts[0] == "detail":
         parts = parts[1:]
     if len(parts) == 1:
-        return "weft"  # include/weft/weft.hpp, the front door
+        name = pathlib.PurePosixPath(parts[0]).stem
+        return FRONT.get(name, name if name in edges else "weft")
     for length in (2, 1):
         candidate = "/".join(parts[:-1][:length])
         if candidate in edges:

@@ -78,7 +78,7 @@ def public_names() -> dict[str, str]:
     """Each name, and the header that declares it first."""
     names: dict[str, str] = {}
     for path in cpp_files():
-        if path.parts[:2] == ("include", "weft") and path.parts[2] != "detail":
+        if path.parts[:2] == ("include", "weft"):
             for declaration in declarations(read(path)):
                 name = declared_name(declaration)
                 if name:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import capabilities
 import class_sizes
+import front_door
 import layers
 import public_names
 from project_files import cpp_files, project_files, read
@@ -174,6 +175,7 @@ def unnamed_names() -> Iterator[str]:
 RULES = {
     "layers": layers.problems,
     "public_names": public_names.problems,
+    "front_door": front_door.problems,
     "licence_lines": licence_lines,
     "small_files": small_files,
     "small_classes": class_sizes.problems,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (ignoring returned value|ignoring return value|discarding)
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 weft::Status fallible();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (Awaitable|AwaitResult)
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 weft::Task<int> work();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a spawned function has no captures
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 void start(weft::Scope& scope, int number) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

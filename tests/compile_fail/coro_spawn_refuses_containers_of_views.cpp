@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 using Words = std::vector<std::string>;

@@ -2,7 +2,7 @@
 // EXPECT: a spawned task owns its arguments
 #include <functional>
 
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 void start(weft::Scope& scope, int& number) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 void start(weft::Scope& scope, std::vector<int>& numbers) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 void start(weft::Scope& scope, std::string_view text) {
   auto work = [](std::string_view) -> weft::Task<void> { co_return; };

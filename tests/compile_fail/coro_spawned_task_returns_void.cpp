@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a spawned function returns Task<void>
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 void start(weft::Scope& scope) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

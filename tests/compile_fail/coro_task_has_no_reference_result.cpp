@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a Task's result is void or a movable value
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 weft::Task<int*> find(int* where) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (use of deleted function .*operator co_await|selected deleted operator 'co_await')
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 weft::Task<int> work();
 

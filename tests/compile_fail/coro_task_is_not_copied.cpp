@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (use of deleted function|implicitly.deleted copy constructor)
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 void share(weft::Task<int>& task) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

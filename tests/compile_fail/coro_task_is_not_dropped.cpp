@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (ignoring returned value|ignoring return value|discarding)
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 weft::Task<void> work();
 

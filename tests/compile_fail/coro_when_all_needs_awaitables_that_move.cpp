@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: weft cannot take this awaitable over, because it does not move
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 struct Here {
   Here() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: weft takes over what it is to wait for: say std::move
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 weft::Task<int> both(weft::Task<int> one, weft::Task<int> other) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

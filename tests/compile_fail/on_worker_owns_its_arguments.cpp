@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 void hand_over(weft::WorkerPool& pool, const std::string& text) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

@@ -2,7 +2,7 @@
 // EXPECT: a function that owns something is a temporary here
 #include <string>
 
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 void hand_over(weft::WorkerPool& pool, const std::string& text) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a scope spawns a function with its arguments, not a Task or a call
 #include "weft/client.hpp"
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 int twice(int number);
 

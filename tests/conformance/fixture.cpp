@@ -9,16 +9,16 @@
 
 #if WEFT_TEST_TLS
 #include "support/test_ca.hpp"
-#include "weft/transport/tls.hpp"
+#include "weft/detail/transport/tls.hpp"
 #endif
 #if WEFT_TEST_UCX
-#include "weft/transport/ucx.hpp"
+#include "weft/detail/transport/ucx.hpp"
 #endif
 #if WEFT_TEST_VERBS
 #include "support/rdma_devices.hpp"
 #include "support/routed_host.hpp"
 #include "support/tight_verbs.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 #endif
 
 namespace weft::conformance {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/memory.hpp"
+#include "weft/detail/transport/tcp.hpp"
 #include "weft/detail/wire/heads.hpp"
 #include "weft/detail/wire/hello.hpp"
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/memory.hpp"
-#include "weft/transport/tcp.hpp"
 
 namespace weft::conformance {
 

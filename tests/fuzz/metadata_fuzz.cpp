@@ -2,8 +2,8 @@
 // A call's metadata: what is accepted can be walked to its very end, and put together again from its pairs.
 #include <cstdint>
 
-#include "weft/calls/metadata.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/calls/metadata.hpp"
 
 namespace weft {
 

@@ -11,7 +11,7 @@
 #include "protobuf/find_fault.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/utf8.hpp"
-#include "weft/protobuf/message.hpp"
+#include "weft/detail/protobuf/message.hpp"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "transport/tls/session.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 namespace {

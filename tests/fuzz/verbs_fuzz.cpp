@@ -7,8 +7,8 @@
 #include "transport/message_header.hpp"
 #include "transport/verbs/cm_address.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/verbs/address_info.hpp"
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/address_info.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft {
 

@@ -14,12 +14,12 @@
 #include "support/heap_count.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/memory.hpp"
+#include "weft/detail/transport/tcp.hpp"
 #include "weft/server.hpp"
-#include "weft/transport/memory.hpp"
-#include "weft/transport/tcp.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "guard/progress.hpp"
 #include "weft/client.hpp"
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 #include "weft/server.hpp"
 
 namespace weft::guard {

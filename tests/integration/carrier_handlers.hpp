@@ -8,7 +8,7 @@
 
 #include "integration/carrier_streams.hpp"
 #include "support/pattern.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 /// Handlers that the tests of the carriers (ucx://, verbs://) serve. Shared with a program that they
 /// kill.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulation/world.hpp"
-#include "weft/transport/simulated_network.hpp"
+#include "weft/detail/transport/simulated_network.hpp"
 
 namespace weft::simulation {
 

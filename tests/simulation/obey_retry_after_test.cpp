@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-12, CR-14: pools and clients that leave a server alone for as long as it said.
-#include "weft/calls/client/obey_retry_after.hpp"
+#include "weft/detail/calls/client/obey_retry_after.hpp"
 
 #include <gtest/gtest.h>
 
 #include "simulation/gated_world.hpp"
-#include "weft/calls/client/with_retry.hpp"
+#include "weft/detail/calls/client/with_retry.hpp"
 
 namespace weft::simulation {
 namespace {

@@ -12,8 +12,8 @@
 #include "simulation/world.hpp"
 #include "support/manual_time.hpp"
 #include "weft/connection_pool.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/transport/simulated_network.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/transport/simulated_network.hpp"
 
 namespace weft::simulation {
 

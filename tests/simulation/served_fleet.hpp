@@ -13,10 +13,10 @@
 
 #include "fleet/station.hpp"
 #include "load/histogram.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/fleet/fleet_client.hpp"
-#include "weft/runtime/sleep.hpp"
-#include "weft/transport/simulated_network.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/transport/simulated_network.hpp"
 
 namespace weft::simulation {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "simulation/served_fleets.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 
 namespace weft::simulation {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulation/world.hpp"
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 namespace weft::simulation {
 

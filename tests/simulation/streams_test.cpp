@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "simulation/world.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::simulation::streams_tests {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of a client that are made again: which, when, and how often.
-#include "weft/calls/client/with_retry.hpp"
+#include "weft/detail/calls/client/with_retry.hpp"
 
 #include <gtest/gtest.h>
 

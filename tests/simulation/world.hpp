@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "weft/client.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/transport/memory.hpp"
 #include "weft/server.hpp"
-#include "weft/transport/memory.hpp"
 
 namespace weft::simulation {
 

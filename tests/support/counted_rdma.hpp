@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "weft/verbs/driver.hpp"
+#include "weft/detail/verbs/driver.hpp"
 
 namespace weft::testing {
 

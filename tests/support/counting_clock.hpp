@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "weft/runtime/clock.hpp"
+#include "weft/detail/runtime/clock.hpp"
 
 namespace weft::testing {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::testing {
 

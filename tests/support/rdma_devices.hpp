@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/verbs/driver.hpp"
+#include "weft/detail/verbs/driver.hpp"
 
 namespace weft::testing {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "weft/verbs/verbs.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::testing {
 

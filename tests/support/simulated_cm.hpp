@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "weft/verbs/cm_driver.hpp"
+#include "weft/detail/verbs/cm_driver.hpp"
 
 namespace weft::testing {
 

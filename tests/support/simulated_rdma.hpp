@@ -10,7 +10,7 @@
 
 #include "support/simulated_cm.hpp"
 #include "support/simulated_rdma/description.hpp"
-#include "weft/verbs/driver.hpp"
+#include "weft/detail/verbs/driver.hpp"
 
 namespace weft::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/transport/tls.hpp"
+#include "weft/detail/transport/tls.hpp"
 
 namespace weft::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::testing {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <memory>
 
-#include "weft/base/bytes.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::certs {
 

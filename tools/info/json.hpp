@@ -5,7 +5,7 @@
 
 #include "info/carrier_facts.hpp"
 #include "info/words.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::info {
 

@@ -8,8 +8,8 @@
 
 #include "info/carrier_facts.hpp"
 #include "load/carrier_options.hpp"
-#include "weft/calls/limits.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/wire/hello.hpp"
 #include "weft/weft.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "info/options.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 
 namespace weft::info {

@@ -6,7 +6,7 @@
 #include "info/carrier_facts.hpp"
 #include "info/options.hpp"
 #include "info/probe.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::info {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/time.hpp"
-#include "weft/transport/carrier_policy.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/transport/carrier_policy.hpp"
 
 namespace weft::info {
 

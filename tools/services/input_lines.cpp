@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::services {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "weft/coro/event.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft {
 class Loop;

@@ -16,8 +16,8 @@
 #include "load/token.hpp"
 #include "services/ask.hpp"
 #include "services/input_lines.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/protobuf/remote_services.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/protobuf/remote_services.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::services {

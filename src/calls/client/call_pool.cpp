@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/client/call_pool.hpp"
+#include "weft/detail/calls/client/call_pool.hpp"
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/status.hpp"
-#include "weft/calls/client/client_options.hpp"
-#include "weft/calls/client/pool_options.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
 
 namespace weft::detail {
 

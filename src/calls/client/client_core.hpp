@@ -12,10 +12,10 @@
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
 #include "calls/waiting_calls.hpp"
-#include "weft/calls/client/client_options.hpp"
-#include "weft/calls/transports.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/transports.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {

@@ -7,9 +7,9 @@
 
 #include "calls/calls_host.hpp"
 #include "calls/method_table.hpp"
-#include "weft/base/status.hpp"
-#include "weft/calls/limits.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/result.hpp"
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/task.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

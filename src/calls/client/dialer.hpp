@@ -3,12 +3,12 @@
 
 #include <memory>
 
-#include "weft/calls/client/client_options.hpp"
-#include "weft/calls/transports.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/transports.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "calls/client/pooled_connection.hpp"
-#include "weft/calls/client/pool_options.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
 
 namespace weft::detail {
 

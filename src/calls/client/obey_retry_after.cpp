@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/client/obey_retry_after.hpp"
+#include "weft/detail/calls/client/obey_retry_after.hpp"
 
 #include <string>
 
 #include "weft/detail/calls/method_key.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

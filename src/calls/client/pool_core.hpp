@@ -7,10 +7,10 @@
 
 #include "calls/client/client_host.hpp"
 #include "calls/client/pool_lane.hpp"
-#include "weft/calls/client/pool_options.hpp"
-#include "weft/calls/transports.hpp"
 #include "weft/detail/calls/call_target.hpp"
-#include "weft/limits/retry_budget.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/limits/retry_budget.hpp"
 
 namespace weft::detail {
 

@@ -10,8 +10,8 @@
 #include "calls/client/reconnect_wait.hpp"
 #include "calls/client/refused_carrier.hpp"
 #include "calls/waiting_calls.hpp"
-#include "weft/calls/client/pool_options.hpp"
 #include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/runtime/timer.hpp"
 

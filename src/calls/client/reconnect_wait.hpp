@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "weft/base/time.hpp"
 #include "weft/detail/base/random_numbers.hpp"
-#include "weft/limits/backoff.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/limits/backoff.hpp"
 
 namespace weft::detail {
 

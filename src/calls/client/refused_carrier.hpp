@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/log.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/transport/connection.hpp"
 
 namespace weft::detail {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/client/with_retry.hpp"
+#include "weft/detail/calls/client/with_retry.hpp"
 
 #include <algorithm>
 
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

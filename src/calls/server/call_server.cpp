@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/server/call_server.hpp"
+#include "weft/detail/calls/server/call_server.hpp"
 
 #include <atomic>
 #include <condition_variable>

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

@@ -4,12 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "weft/base/log.hpp"
-#include "weft/base/status.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/calls/server/loop_state_kind.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {

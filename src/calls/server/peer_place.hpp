@@ -10,8 +10,8 @@
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

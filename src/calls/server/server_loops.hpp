@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "calls/server/loop_states.hpp"
-#include "weft/base/result.hpp"
-#include "weft/calls/server/server_options.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/server/server_options.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop_thread.hpp"
 
 namespace weft::detail {
 

@@ -8,9 +8,9 @@
 #include "calls/server/peer_place.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
-#include "weft/calls/server/server_options.hpp"
-#include "weft/calls/transports.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/server/server_options.hpp"
+#include "weft/detail/calls/transports.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/fleet/protobuf/fleet_channel.hpp"
+#include "weft/detail/fleet/protobuf/fleet_channel.hpp"
 
 #include <memory>
 #include <utility>

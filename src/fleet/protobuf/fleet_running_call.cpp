@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/detail/fleet/fleet_call.hpp"
-#include "weft/protobuf/message.hpp"
+#include "weft/detail/protobuf/message.hpp"
 
 namespace weft::protobuf::detail {
 

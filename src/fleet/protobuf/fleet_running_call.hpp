@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
+#include "weft/detail/fleet/fleet_options.hpp"
+#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/protobuf/running_call.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/fleet/fleet_options.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/protobuf/running_call.hpp"
 
 namespace weft::protobuf::detail {
 

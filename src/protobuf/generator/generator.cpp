@@ -58,9 +58,9 @@ void write_header(const FileDescriptor& file, Printer& out) {
   out.Print(
       "// Made by protoc-gen-weft from $file$. Do not edit.\n"
       "#pragma once\n\n"
-      "#include <weft/protobuf/call.hpp>\n"
-      "#include <weft/protobuf/client_stream.hpp>\n"
-      "#include <weft/protobuf/service.hpp>\n\n"
+      "#include <weft/detail/protobuf/call.hpp>\n"
+      "#include <weft/detail/protobuf/client_stream.hpp>\n"
+      "#include <weft/detail/protobuf/service.hpp>\n\n"
       "#include \"$base$.pb.h\"\n\n",
       "file", file.name(), "base", base_name(file));
   open_namespace(file, out);

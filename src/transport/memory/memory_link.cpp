@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "transport/memory/memory_carrier.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::memory {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::detail::memory {
 

@@ -7,11 +7,11 @@
 
 #include "transport/memory/memory_carrier.hpp"
 #include "transport/memory/memory_link.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 
 #include "transport/simulated/network.hpp"
 #include "transport/simulated/segment_queue.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::simulated {
 

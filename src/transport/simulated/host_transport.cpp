@@ -8,10 +8,10 @@
 
 #include "transport/simulated/simulated_carrier.hpp"
 #include "transport/simulated/simulated_listener.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail::simulated {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "transport/simulated/circuit.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::simulated {
 

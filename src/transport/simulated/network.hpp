@@ -11,7 +11,7 @@
 #include "transport/simulated/trace.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/random_numbers.hpp"
-#include "weft/transport/simulated_network.hpp"
+#include "weft/detail/transport/simulated_network.hpp"
 
 namespace weft::detail::simulated {
 

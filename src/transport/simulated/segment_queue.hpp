@@ -8,8 +8,8 @@
 #include <memory>
 #include <span>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::simulated {
 

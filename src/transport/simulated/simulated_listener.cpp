@@ -6,7 +6,7 @@
 
 #include "transport/simulated/simulated_carrier.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::simulated {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/simulated_network.hpp"
+#include "weft/detail/transport/simulated_network.hpp"
 
 #include "transport/simulated/circuit.hpp"
 #include "transport/simulated/host_transport.hpp"

@@ -5,7 +5,7 @@
 
 #include "transport/tcp/socket.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "transport/tcp/connect_attempt.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/transport.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "transport/tcp/resolver.hpp"
-#include "weft/base/time.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

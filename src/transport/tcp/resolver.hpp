@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "transport/tcp/name_source.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "transport/tcp/socket_address.hpp"
-#include "weft/base/result.hpp"
-#include "weft/transport/tcp.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/transport/tcp.hpp"
 
 namespace weft::detail::tcp {
 

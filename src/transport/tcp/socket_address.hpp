@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/transport/url.hpp"
 
 namespace weft::detail::tcp {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "transport/tcp/unix_carrier.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/stream_filter.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

@@ -7,10 +7,10 @@
 #include "transport/tcp/socket.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/transport/transport.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
 

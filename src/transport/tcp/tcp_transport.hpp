@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "transport/tcp/name_source.hpp"
-#include "weft/transport/tcp.hpp"
+#include "weft/detail/transport/tcp.hpp"
 
 namespace weft::detail::tcp {
 

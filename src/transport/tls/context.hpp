@@ -7,8 +7,8 @@
 #include "transport/tls/client_context.hpp"
 #include "transport/tls/handles.hpp"
 #include "transport/tls/server_names.hpp"
-#include "weft/base/result.hpp"
-#include "weft/transport/tls.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/transport/tls.hpp"
 
 namespace weft::detail::tls {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "transport/tls/context.hpp"
-#include "weft/transport/tls_credentials.hpp"
+#include "weft/detail/transport/tls_credentials.hpp"
 
 namespace weft {
 

@@ -8,9 +8,9 @@
 #include "transport/tls/file_marks.hpp"
 #include "transport/tls/server_names.hpp"
 #include "transport/tls/tally.hpp"
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
-#include "weft/transport/tls.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/transport/tls.hpp"
 
 namespace weft::detail::tls {
 

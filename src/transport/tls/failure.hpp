@@ -6,7 +6,7 @@
 #include <string>
 
 #include "transport/tls/handles.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail::tls {
 

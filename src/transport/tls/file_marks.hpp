@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/transport/tls.hpp"
+#include "weft/detail/transport/tls.hpp"
 
 namespace weft::detail::tls {
 

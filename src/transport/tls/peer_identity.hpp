@@ -2,7 +2,7 @@
 #pragma once
 
 #include "transport/tls/handles.hpp"
-#include "weft/transport/identity.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail::tls {
 

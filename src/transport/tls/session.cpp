@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "transport/tls/failure.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tls {
 

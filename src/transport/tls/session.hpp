@@ -13,7 +13,7 @@
 #include "transport/tls/handles.hpp"
 #include "transport/tls/peer_identity.hpp"
 #include "transport/tls/spare_buffers.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/stream_secret.hpp"
 
 namespace weft::detail::tls {

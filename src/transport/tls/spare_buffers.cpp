@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tls {
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "weft/base/status.hpp"
-#include "weft/transport/tls_stats.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/transport/tls_stats.hpp"
 
 namespace weft::detail::tls {
 

@@ -7,7 +7,7 @@
 #include "transport/tls/handles.hpp"
 #include "transport/tls/handshake_turns.hpp"
 #include "transport/tls/handshakes.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::tls {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <mutex>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::tls {
 

@@ -7,7 +7,7 @@
 
 #include "transport/tls/address_key.hpp"
 #include "transport/tls/failure.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tls {
 

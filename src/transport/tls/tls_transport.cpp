@@ -5,10 +5,10 @@
 #include "transport/tls/handshake_gate.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/tls_carrier.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/stream_filter.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/tls.hpp"
-#include "weft/transport/tls_credentials.hpp"
+#include "weft/detail/transport/tls.hpp"
+#include "weft/detail/transport/tls_credentials.hpp"
 
 namespace weft {
 

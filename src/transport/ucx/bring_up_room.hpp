@@ -3,11 +3,11 @@
 
 #include <cstddef>
 
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::ucx_carrier {
 

@@ -2,7 +2,7 @@
 #include "transport/ucx/conversation.hpp"
 
 #include "transport/ucx/limits.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::detail::ucx_carrier {
 

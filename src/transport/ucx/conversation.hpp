@@ -4,9 +4,9 @@
 #include <ucp/api/ucp.h>
 
 #include "transport/message_protocol.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::ucx_carrier {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/operation.hpp"
 
-#include "weft/ucx/posted.hpp"
+#include "weft/detail/ucx/posted.hpp"
 
 namespace weft::detail::ucx_carrier {
 

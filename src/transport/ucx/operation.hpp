@@ -7,7 +7,7 @@
 
 #include "transport/ucx/active_message.hpp"
 #include "transport/ucx/conversation.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::ucx_carrier {
 

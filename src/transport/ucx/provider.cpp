@@ -9,7 +9,7 @@
 #include "transport/carrier_transport.hpp"
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft {
 

@@ -9,8 +9,8 @@
 #include "transport/ucx/bring_up_room.hpp"
 #include "transport/ucx/shared_worker.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/ucx/context.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/ucx/context.hpp"
 
 namespace weft::detail::ucx_carrier {
 

@@ -11,8 +11,8 @@
 #include "transport/ucx/conversation.hpp"
 #include "transport/ucx/operation.hpp"
 #include "weft/detail/transport/carrier.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/ucx/endpoint.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/ucx/endpoint.hpp"
 
 namespace weft::detail::ucx_carrier {
 

@@ -6,7 +6,7 @@
 
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::detail::ucx_carrier {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "transport/ucx/active_message.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/ucx/context.hpp"
-#include "weft/ucx/worker.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/ucx/context.hpp"
+#include "weft/detail/ucx/worker.hpp"
 
 namespace weft::detail::ucx_carrier {
 

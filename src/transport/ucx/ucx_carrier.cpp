@@ -7,7 +7,7 @@
 
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/provider.hpp"
-#include "weft/ucx/status.hpp"
+#include "weft/detail/ucx/status.hpp"
 
 namespace weft::detail::ucx_carrier {
 

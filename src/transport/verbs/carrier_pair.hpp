@@ -7,7 +7,7 @@
 
 #include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/send_queue.hpp"
-#include "weft/verbs/queue_pair.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "transport/verbs/limits.hpp"
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::detail::verbs_carrier {
 

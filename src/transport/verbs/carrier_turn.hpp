@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "weft/base/status.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::detail::verbs_carrier {
 

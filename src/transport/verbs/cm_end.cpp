@@ -11,7 +11,7 @@
 
 #include "transport/verbs/limits.hpp"
 #include "weft/detail/transport/url.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -9,7 +9,7 @@
 
 #include "transport/verbs/limits.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft::detail::verbs_carrier {
 

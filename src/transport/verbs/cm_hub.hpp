@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "transport/verbs/cm_address.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/cm_driver.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/verbs/cm_driver.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::verbs_carrier {
 

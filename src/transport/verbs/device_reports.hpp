@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "weft/base/log.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/log.hpp"
 #include "weft/detail/base/text_maker.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/verbs/device.hpp"
-#include "weft/verbs/device_events.hpp"
+#include "weft/detail/verbs/device.hpp"
+#include "weft/detail/verbs/device_events.hpp"
 
 namespace weft {
 class Loop;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/driver.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/detail/verbs/driver.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -9,8 +9,8 @@
 
 #include "transport/verbs/counted_bytes.hpp"
 #include "transport/verbs/registrations.hpp"
-#include "weft/base/time.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail::verbs_carrier {
 

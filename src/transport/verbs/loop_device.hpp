@@ -14,9 +14,9 @@
 #include "transport/verbs/send_memory.hpp"
 #include "transport/verbs/shared_device.hpp"
 #include "transport/verbs/way_finder.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -4,8 +4,8 @@
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/receive_pool.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -14,7 +14,7 @@
 #include "transport/verbs/offer_choice.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail::verbs_carrier {
 

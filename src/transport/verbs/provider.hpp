@@ -13,7 +13,7 @@
 #include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/shared_device.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

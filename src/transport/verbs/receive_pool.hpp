@@ -9,8 +9,8 @@
 #include "transport/verbs/slot_pool.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "transport/verbs/send_memory.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/queue_pair.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 
 namespace weft::detail::verbs_carrier {
 

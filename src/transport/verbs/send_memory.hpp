@@ -7,7 +7,7 @@
 #include "transport/verbs/carrier_turn.hpp"
 #include "transport/verbs/slot_pool.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

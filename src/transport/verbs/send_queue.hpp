@@ -12,8 +12,8 @@
 #include "transport/verbs/carrier_turn.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "transport/verbs/send_memory.hpp"
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -9,8 +9,8 @@
 
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/registrations.hpp"
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 

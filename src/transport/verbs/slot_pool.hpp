@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "transport/verbs/counted_bytes.hpp"
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft::detail::verbs_carrier {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/queue_pair.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 
 namespace weft::detail::verbs_carrier {
 

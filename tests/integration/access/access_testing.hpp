@@ -10,8 +10,8 @@
 
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/access/policy.hpp"
-#include "weft/access/tokens.hpp"
+#include "weft/detail/access/policy.hpp"
+#include "weft/detail/access/tokens.hpp"
 
 namespace weft::testing::access {
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "integration/access/access_testing.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing::access {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: who may call what.
 #include "integration/access/access_testing.hpp"
-#include "weft/bulk/bulk_host.hpp"
-#include "weft/bulk/bulk_peer.hpp"
+#include "weft/detail/bulk/bulk_host.hpp"
+#include "weft/detail/bulk/bulk_peer.hpp"
 
 namespace weft::testing::access {
 namespace {

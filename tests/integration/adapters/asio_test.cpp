@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-12: asio's coroutines await calls of Weft, and Weft's coroutines await operations of asio.
-#include "weft/adapters/asio.hpp"
+#include "weft/detail/adapters/asio.hpp"
 
 #include <array>
 #include <asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-12: calls and coroutines of a loop as senders, which other executors connect and start.
-#include "weft/adapters/sender.hpp"
+#include "weft/detail/adapters/sender.hpp"
 
 #include <optional>
 #include <stdexcept>

@@ -16,8 +16,8 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "support/pattern.hpp"
-#include "weft/bulk/bulk_host.hpp"
-#include "weft/bulk/bulk_peer.hpp"
+#include "weft/detail/bulk/bulk_host.hpp"
+#include "weft/detail/bulk/bulk_peer.hpp"
 #include "weft/detail/wire/crc32c.hpp"
 #if WEFT_BULK_OVER_TLS
 #include "support/test_ca.hpp"

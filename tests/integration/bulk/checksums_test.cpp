@@ -9,8 +9,8 @@
 #include "integration/bulk/counted_pattern.hpp"
 #include "integration/bulk/shared_region_courses.hpp"
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/bulk/bulk_host.hpp"
-#include "weft/bulk/bulk_peer.hpp"
+#include "weft/detail/bulk/bulk_host.hpp"
+#include "weft/detail/bulk/bulk_peer.hpp"
 
 namespace weft::bulk_checksums {
 namespace {

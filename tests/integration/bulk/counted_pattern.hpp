@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/pattern.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::testing {
 

@@ -8,9 +8,9 @@
 #include <deque>
 #include <vector>
 
-#include "weft/bulk/bulk_peer.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/bulk/bulk_peer.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::testing {
 

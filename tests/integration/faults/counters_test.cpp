@@ -3,7 +3,7 @@
 // second per peer.
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::faults::counters_tests {
 

@@ -18,8 +18,8 @@
 #include <weft/weft.hpp>
 
 #include "integration/faults/faults_testing.hpp"
-#include "weft/coro/event.hpp"
 #include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::faults {
 namespace {

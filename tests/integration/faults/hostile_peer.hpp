@@ -17,10 +17,10 @@
 #include "support/sockets.hpp"
 #include "support/wire_bytes.hpp"
 #include "weft/detail/codec/codec.hpp"
+#include "weft/detail/functions/method.hpp"
 #include "weft/detail/transport/url.hpp"
 #include "weft/detail/wire/frame.hpp"
 #include "weft/detail/wire/hello.hpp"
-#include "weft/functions/method.hpp"
 
 namespace weft::faults {
 

@@ -10,7 +10,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "integration/faults/stream_bytes.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::faults::hostile_serving_tests {
 

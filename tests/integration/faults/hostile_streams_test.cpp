@@ -12,7 +12,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "integration/faults/stream_bytes.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/wire/crc32c.hpp"
 
 namespace weft::faults::hostile_streams_tests {

@@ -7,7 +7,7 @@
 
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::faults::late_answer_tests {
 namespace {

@@ -2,7 +2,7 @@
 // Faults, part "lifetime": how servers end, and how deadlines and cancels travel along a chain.
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::faults::lifetime_tests {
 namespace {

@@ -10,7 +10,7 @@
 #include <weft/weft.hpp>
 
 #include "support/heap_count.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::faults::loop_memory_tests {
 namespace {

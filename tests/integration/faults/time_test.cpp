@@ -9,7 +9,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::faults::time_tests {
 

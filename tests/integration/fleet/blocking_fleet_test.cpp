@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13, CR-21: threads without a loop call the servers of a fleet, whose loop another thread runs.
-#include "weft/fleet/blocking_fleet.hpp"
+#include "weft/detail/fleet/blocking_fleet.hpp"
 
 #include <latch>
 #include <memory>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "integration/threads/threads_testing.hpp"
-#include "weft/fleet/fleet_client.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
 
 namespace weft::testing::blocking_fleet_tests {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/heap_count.hpp"
-#include "weft/fleet/fleet_client.hpp"
-#include "weft/runtime/loop_thread.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 
 namespace weft::testing::fleet_tests {
 namespace {

@@ -6,7 +6,7 @@
 #include "naming/etcd_json.hpp"
 #include "naming/http_client.hpp"
 #include "unit/naming/naming_support.hpp"
-#include "weft/naming/name_registration.hpp"
+#include "weft/detail/naming/name_registration.hpp"
 
 namespace weft {
 namespace {

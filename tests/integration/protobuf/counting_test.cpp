@@ -5,7 +5,7 @@
 #include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
 #include "support/steady_calls.hpp"
-#include "weft/protobuf/channel.hpp"
+#include "weft/detail/protobuf/channel.hpp"
 
 namespace weft::testing {
 

@@ -7,7 +7,7 @@
 
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
-#include "weft/protobuf/channel.hpp"
+#include "weft/detail/protobuf/channel.hpp"
 
 namespace weft::testing {
 

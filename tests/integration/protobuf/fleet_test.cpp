@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "integration/protobuf/dropin_testing.hpp"
-#include "weft/balancing/round_robin.hpp"
-#include "weft/fleet/protobuf/fleet_channel.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/fleet/protobuf/fleet_channel.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::testing {
 

@@ -3,7 +3,7 @@
 #include "integration/protobuf/dropin_testing.hpp"
 #include "shelf.weft.hpp"
 #include "weft/connection_pool.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing {
 

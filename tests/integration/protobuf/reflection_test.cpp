@@ -4,8 +4,8 @@
 
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
-#include "weft/access/policy.hpp"
-#include "weft/protobuf/remote_services.hpp"
+#include "weft/detail/access/policy.hpp"
+#include "weft/detail/protobuf/remote_services.hpp"
 
 namespace weft::testing {
 

@@ -3,9 +3,9 @@
 #include <google/protobuf/arena.h>
 
 #include "integration/protobuf/services_testing.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::testing {
 

@@ -6,7 +6,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "probe.weft.hpp"
 #include "strict.weft.hpp"
-#include "weft/protobuf/service.hpp"
+#include "weft/detail/protobuf/service.hpp"
 
 namespace weft::testing {
 

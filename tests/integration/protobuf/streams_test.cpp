@@ -2,7 +2,7 @@
 // LG-1: methods of protobuf that stream, served and called by coroutines, and by JSON.
 #include "integration/protobuf/services_testing.hpp"
 #include "streams.weft.hpp"
-#include "weft/protobuf/remote_services.hpp"
+#include "weft/detail/protobuf/remote_services.hpp"
 
 namespace weft::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/counting_clock.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::testing::broadcast_turns_tests {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::testing::many_peers_tests {
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing::peer_ends_tests {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing::peers_tests {
 namespace {

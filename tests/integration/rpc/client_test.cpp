@@ -6,7 +6,7 @@
 
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft::testing::client_tests {
 

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/transport/memory.hpp"
-#include "weft/transport/tcp.hpp"
+#include "weft/detail/transport/memory.hpp"
+#include "weft/detail/transport/tcp.hpp"
 
 namespace weft::testing::counters_tests {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-9: two programs of different age understand each other, or say why they do not.
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/codec/compatible.hpp"
+#include "weft/detail/codec/compatible.hpp"
 
 namespace weft::testing::evolution_tests {
 

@@ -10,7 +10,7 @@
 #include <vector>
 #include <weft/weft.hpp>
 
-#include "weft/transport/memory.hpp"
+#include "weft/detail/transport/memory.hpp"
 
 namespace weft::testing::flow_tests {
 namespace {

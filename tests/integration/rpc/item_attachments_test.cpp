@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "integration/rpc/rpc_testing.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing::item_attachments_tests {
 namespace {

@@ -13,7 +13,7 @@
 #include <weft/weft.hpp>
 
 #include "support/pattern.hpp"
-#include "weft/coro/event.hpp"
+#include "weft/detail/coro/event.hpp"
 
 namespace weft::testing {
 

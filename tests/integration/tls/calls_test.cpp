@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: calls over TLS are calls: attachments, cancellation, reconnect, the end of a server.
 #include "integration/tls/tls_testing.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/cancel.hpp"
 
 namespace weft::testing::tls_call_tests {
 namespace {

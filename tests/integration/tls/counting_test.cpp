@@ -17,7 +17,7 @@
 #include "support/heap_count.hpp"
 #include "support/raw_socket.hpp"
 #include "support/steady_calls.hpp"
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 namespace weft::testing::tls_counting_tests {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: who a client's certificate is made out for, as handlers and rules hear it.
 #include "integration/tls/tls_testing.hpp"
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 namespace weft::testing::tls_identity_tests {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "weft/transport/tls.hpp"
+#include "weft/detail/transport/tls.hpp"
 
 namespace weft::testing {
 

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "weft/access/policy.hpp"
-#include "weft/access/tokens.hpp"
-#include "weft/protobuf/service.hpp"
+#include "weft/detail/access/policy.hpp"
+#include "weft/detail/access/tokens.hpp"
+#include "weft/detail/protobuf/service.hpp"
 #include "weft/weft.hpp"
 
 int main(int argc, char** argv) {

@@ -16,8 +16,8 @@
 #include "integration/raw_carrier_peer.hpp"
 #include "transport/ucx/active_message.hpp"
 #include "ucx/framed.hpp"
+#include "weft/detail/transport/ucx.hpp"
 #include "weft/detail/wire/carrier.hpp"
-#include "weft/transport/ucx.hpp"
 
 namespace weft::ucx_testing {
 

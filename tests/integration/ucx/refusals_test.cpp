@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "integration/ucx/ucx_testing.hpp"
-#include "weft/ucx/log.hpp"
+#include "weft/detail/ucx/log.hpp"
 
 namespace weft::ucx_testing {
 namespace {

@@ -8,7 +8,7 @@
 #include "integration/bulk/counted_pattern.hpp"
 #include "integration/bulk/shared_region_courses.hpp"
 #include "integration/verbs/verbs_testing.hpp"
-#include "weft/bulk/bulk_host.hpp"
+#include "weft/detail/bulk/bulk_host.hpp"
 
 namespace weft::verbs_testing {
 namespace {

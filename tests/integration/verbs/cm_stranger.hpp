@@ -14,7 +14,7 @@
 #include "transport/message_header.hpp"
 #include "transport/tcp/socket_address.hpp"
 #include "transport/verbs/cm_address.hpp"
-#include "weft/verbs/cm_driver.hpp"
+#include "weft/detail/verbs/cm_driver.hpp"
 
 namespace weft::verbs_testing {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "integration/verbs/simulated_testing.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/yield.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 
 namespace weft::verbs_testing {

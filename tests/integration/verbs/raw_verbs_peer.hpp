@@ -12,8 +12,8 @@
 
 #include "integration/raw_carrier_peer.hpp"
 #include "transport/message_header.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::verbs_testing {
 

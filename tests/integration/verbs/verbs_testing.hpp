@@ -14,7 +14,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "support/rdma_devices.hpp"
 #include "support/tight_verbs.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::verbs_testing {
 

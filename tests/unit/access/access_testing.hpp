@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "weft/access/file_options.hpp"
-#include "weft/base/log.hpp"
+#include "weft/detail/access/file_options.hpp"
+#include "weft/detail/base/log.hpp"
 
 namespace weft::testing {
 

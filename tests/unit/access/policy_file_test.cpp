@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "unit/access/access_testing.hpp"
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 namespace weft::testing {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: rules of who may call what.
-#include "weft/access/policy.hpp"
+#include "weft/detail/access/policy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

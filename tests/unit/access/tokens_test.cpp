@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: tokens of a server in a file, and the token of a client.
-#include "weft/access/tokens.hpp"
+#include "weft/detail/access/tokens.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "access/private_target.hpp"
 #include "unit/access/access_testing.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::testing {
 namespace {

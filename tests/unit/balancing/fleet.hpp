@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/balancing/balancing_policy.hpp"
+#include "weft/detail/balancing/balancing_policy.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 
 /// Lists of endpoints and a model of a fleet, on a virtual clock.

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "unit/balancing/fleet.hpp"
-#include "weft/balancing/outlier_ejection.hpp"
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/outlier_ejection.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 
 namespace weft {
 namespace {

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "unit/balancing/fleet.hpp"
-#include "weft/balancing/locality_first.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
-#include "weft/balancing/subset.hpp"
+#include "weft/detail/balancing/locality_first.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/balancing/subset.hpp"
 
 namespace weft {
 namespace {

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "unit/balancing/fleet.hpp"
-#include "weft/balancing/consistent_hash.hpp"
-#include "weft/balancing/least_loaded.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
-#include "weft/balancing/smooth_weighted_round_robin.hpp"
+#include "weft/detail/balancing/consistent_hash.hpp"
+#include "weft/detail/balancing/least_loaded.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/balancing/smooth_weighted_round_robin.hpp"
 
 namespace weft {
 namespace {

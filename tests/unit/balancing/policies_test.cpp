@@ -5,14 +5,14 @@
 
 #include "support/heap_count.hpp"
 #include "unit/balancing/fleet.hpp"
-#include "weft/balancing/consistent_hash.hpp"
-#include "weft/balancing/least_loaded.hpp"
-#include "weft/balancing/locality_first.hpp"
-#include "weft/balancing/outlier_ejection.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
-#include "weft/balancing/smooth_weighted_round_robin.hpp"
-#include "weft/balancing/subset.hpp"
+#include "weft/detail/balancing/consistent_hash.hpp"
+#include "weft/detail/balancing/least_loaded.hpp"
+#include "weft/detail/balancing/locality_first.hpp"
+#include "weft/detail/balancing/outlier_ejection.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/balancing/smooth_weighted_round_robin.hpp"
+#include "weft/detail/balancing/subset.hpp"
 
 namespace weft {
 namespace {

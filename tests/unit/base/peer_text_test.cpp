@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/utf8.hpp"
 
 namespace weft {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status and Result: what happened, who says so, and what a caller should do.
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "support/heap_count.hpp"
-#include "weft/base/log.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <limits>
 #include <string>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/log.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "perf/client.hpp"
 #include "perf/server.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft::perf {
 namespace {

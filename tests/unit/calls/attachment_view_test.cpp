@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers, lists and views that an attachment is taken from.
-#include "weft/calls/attachment_view.hpp"
+#include "weft/detail/calls/attachment_view.hpp"
 
 #include <gtest/gtest.h>
 

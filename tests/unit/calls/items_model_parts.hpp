@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "unit/calls/device_carrier.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/memory/buffer.hpp"
 
 /// Memory and bytes on their way in the model of items with attachments, and what is wrong with them.
 namespace weft::items_model {

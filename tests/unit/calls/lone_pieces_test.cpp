@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unit/calls/text_calls.hpp"
-#include "weft/calls/transfer_progress.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::calls_testing {
 namespace {

@@ -15,8 +15,8 @@
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/reply_right.hpp"
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

@@ -21,10 +21,10 @@
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
 #include "unit/calls/model_walk.hpp"
-#include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::transfers_model {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "calls/calls_host.hpp"
 #include "weft/detail/calls/method_entry.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

@@ -7,13 +7,13 @@
 
 #include "support/heap_count.hpp"
 #include "unit/coro/run.hpp"
-#include "weft/coro/channel.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/mutex.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/channel.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/coro/mutex.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft {
 

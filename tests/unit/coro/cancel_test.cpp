@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/cancel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "unit/coro/run.hpp"
-#include "weft/coro/channel.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/mutex.hpp"
-#include "weft/coro/semaphore.hpp"
+#include "weft/detail/coro/channel.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/mutex.hpp"
+#include "weft/detail/coro/semaphore.hpp"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "unit/coro/run.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft {
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "unit/coro/run.hpp"
-#include "weft/coro/channel.hpp"
-#include "weft/coro/event.hpp"
-#include "weft/coro/mutex.hpp"
-#include "weft/coro/semaphore.hpp"
+#include "weft/detail/coro/channel.hpp"
+#include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/mutex.hpp"
+#include "weft/detail/coro/semaphore.hpp"
 
 namespace weft {
 

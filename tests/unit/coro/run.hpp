@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "weft/coro/task.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::testing {
 

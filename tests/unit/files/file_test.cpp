@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/files/file.hpp"
+#include "weft/detail/files/file.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/coro/scope.hpp"
 #include "weft/detail/base/descriptor.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 namespace weft::file_tests {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: calls of many servers behind a name, on a clock that stands still.
 #include "unit/fleet/fleet_testing.hpp"
-#include "weft/balancing/consistent_hash.hpp"
-#include "weft/balancing/random_pick.hpp"
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/consistent_hash.hpp"
+#include "weft/detail/balancing/random_pick.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 
 namespace weft::fleet_tests {
 namespace {

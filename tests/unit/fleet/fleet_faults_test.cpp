@@ -3,7 +3,7 @@
 #include <new>
 
 #include "unit/fleet/fleet_testing.hpp"
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 
 namespace weft::fleet_tests {
 namespace {

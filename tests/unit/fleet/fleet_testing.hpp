@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "support/manual_time.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/fleet/fleet_client.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/transport/memory.hpp"
 #include "weft/server.hpp"
-#include "weft/transport/memory.hpp"
 
 namespace weft::fleet_tests {
 

@@ -2,7 +2,7 @@
 // CR-13, CR-14: servers that refuse calls and say how long to wait, and a fleet that does, on a clock that
 // stands still.
 #include "unit/fleet/fleet_testing.hpp"
-#include "weft/balancing/round_robin.hpp"
+#include "weft/detail/balancing/round_robin.hpp"
 #include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft::fleet_tests {

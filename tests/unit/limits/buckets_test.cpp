@@ -5,10 +5,10 @@
 
 #include "support/heap_count.hpp"
 #include "weft/detail/base/random_numbers.hpp"
+#include "weft/detail/limits/backoff.hpp"
 #include "weft/detail/limits/rate_limiters.hpp"
+#include "weft/detail/limits/retry_budget.hpp"
 #include "weft/detail/limits/token_bucket.hpp"
-#include "weft/limits/backoff.hpp"
-#include "weft/limits/retry_budget.hpp"
 
 namespace weft::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/detail/memory/budget.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft {
 

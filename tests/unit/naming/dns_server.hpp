@@ -13,7 +13,7 @@
 
 #include "weft/detail/base/descriptor.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "naming_support.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/clock.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/clock.hpp"
 
 namespace weft::detail {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/log.hpp"
-#include "weft/naming/name_watch.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/naming/name_watch.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 
 #include "support/heap_count.hpp"
 #include "unit/runtime/loops.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BU-2: the request to the kernel that keeps CPUs out of deep sleep.
-#include "weft/runtime/cpu_latency.hpp"
+#include "weft/detail/runtime/cpu_latency.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
-#include "weft/runtime/poller.hpp"
+#include "weft/detail/runtime/poller.hpp"
 
 namespace weft {
 

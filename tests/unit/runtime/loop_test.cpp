@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-25: off the loop and back. Functions that coroutines hand to the threads of a pool, and what becomes of
 // them when the coroutine, its loop or the pool ends first.
-#include "weft/runtime/on_worker.hpp"
+#include "weft/detail/runtime/on_worker.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 #include <thread>
 #include <vector>
 
-#include "weft/coro/combine.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::on_worker_tests {
 namespace {

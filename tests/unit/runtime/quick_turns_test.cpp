@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "unit/runtime/loops.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/yield.hpp"
+#include "weft/detail/runtime/poller.hpp"
 #include "weft/detail/runtime/quick_burst.hpp"
-#include "weft/runtime/poller.hpp"
 
 namespace weft {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
-#include "weft/coro/yield.hpp"
-#include "weft/runtime/loop_thread.hpp"
+#include "weft/detail/coro/yield.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 
 namespace weft {
 

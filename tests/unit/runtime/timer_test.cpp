@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
-#include "weft/runtime/sleep.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "info_report.hpp"
 #include "support/simulated_rdma.hpp"
-#include "weft/transport/verbs.hpp"
-#include "weft/verbs/device.hpp"
+#include "weft/detail/transport/verbs.hpp"
+#include "weft/detail/verbs/device.hpp"
 
 namespace weft::info {
 

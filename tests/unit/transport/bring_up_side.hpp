@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "transport/bring_up.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/frame.hpp"
-#include "weft/runtime/clock.hpp"
-#include "weft/runtime/loop.hpp"
 
 /// One side of a BringUp for tests: its carrier is noted and goes nowhere, its connection's wire is a list.
 namespace weft::bring_up_testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: what is kept of a certificate that may say anything.
-#include "weft/transport/identity.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

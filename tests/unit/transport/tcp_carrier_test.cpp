@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

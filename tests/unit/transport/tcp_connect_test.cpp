@@ -14,9 +14,9 @@
 #include "support/sockets.hpp"
 #include "transport/tcp/tcp_transport.hpp"
 #include "weft/client.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "weft/detail/base/descriptor.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 

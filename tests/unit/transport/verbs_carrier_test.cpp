@@ -15,7 +15,7 @@
 #include "support/heap_count.hpp"
 #include "transport/verbs/way_finder.hpp"
 #include "unit/transport/verbs_pair.hpp"
-#include "weft/verbs/status.hpp"
+#include "weft/detail/verbs/status.hpp"
 
 namespace weft {
 

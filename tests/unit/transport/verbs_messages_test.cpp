@@ -15,7 +15,7 @@
 #include "transport/verbs/receive_pool.hpp"
 #include "transport/verbs/reclaim_time.hpp"
 #include "transport/verbs/send_queue.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::verbs_carrier {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "support/simulated_rdma.hpp"
-#include "weft/base/log.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/transport/verbs.hpp"
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::verbs_carrier_testing {
 

@@ -4,7 +4,7 @@
 
 #include "support/heap_count.hpp"
 #include "unit/ucx/pair.hpp"
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 namespace weft::ucx {
 namespace {

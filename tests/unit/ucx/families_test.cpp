@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "unit/ucx/pair.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft::ucx {
 namespace {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/coro/task.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/ucx/ucx.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/ucx.hpp"
 
 namespace weft::ucx::testing {
 

@@ -7,8 +7,8 @@
 
 #include "unit/ucx/pair.hpp"
 #include "unit/ucx/watched.hpp"
-#include "weft/coro/task.hpp"
-#include "weft/coro/yield.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/yield.hpp"
 
 namespace weft::ucx {
 namespace {

@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "unit/ucx/pair.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/runtime/loop_thread.hpp"
-#include "weft/ucx/log.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
+#include "weft/detail/ucx/log.hpp"
 
 namespace weft::ucx {
 

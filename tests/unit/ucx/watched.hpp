@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "support/watched_bytes.hpp"
-#include "weft/ucx/memory.hpp"
+#include "weft/detail/ucx/memory.hpp"
 
 namespace weft::ucx::testing {
 

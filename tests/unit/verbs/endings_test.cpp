@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "unit/verbs/pair.hpp"
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/with_deadline.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/scope.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::verbs {
 namespace {

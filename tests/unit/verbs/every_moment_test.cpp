@@ -16,10 +16,10 @@
 #include "support/simulated_rdma.hpp"
 #include "unit/coro/run.hpp"
 #include "unit/verbs/watched.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/trampoline.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::verbs {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "unit/verbs/pair.hpp"
-#include "weft/coro/combine.hpp"
+#include "weft/detail/coro/combine.hpp"
 
 namespace weft::verbs {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "support/simulated_rdma.hpp"
 #include "unit/verbs/pair.hpp"
-#include "weft/coro/scope.hpp"
+#include "weft/detail/coro/scope.hpp"
 
 namespace weft::verbs {
 namespace {

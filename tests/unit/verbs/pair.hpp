@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "support/rdma_devices.hpp"
-#include "weft/base/bytes.hpp"
-#include "weft/coro/task.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/verbs/verbs.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/verbs.hpp"
 
 namespace weft::verbs::testing {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "support/watched_bytes.hpp"
-#include "weft/verbs/memory.hpp"
+#include "weft/detail/verbs/memory.hpp"
 
 namespace weft::verbs::testing {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-#include "weft/verbs/device.hpp"
+#include "weft/detail/verbs/device.hpp"
 
 namespace weft::info {
 namespace {

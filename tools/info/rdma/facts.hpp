@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "info/options.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::verbs {
 class Driver;

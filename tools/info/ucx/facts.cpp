@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "load/carrier_options.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/ucx/context.hpp"
+#include "weft/detail/transport/ucx.hpp"
+#include "weft/detail/ucx/context.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): some systems do not declare it
 

@@ -17,14 +17,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/adapters/asio_pending.hpp"
 #include "weft/detail/adapters/asio_post.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -6,16 +6,16 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/calls/answer.hpp"
-#include "weft/calls/call_options.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/calls/answer.hpp"
+#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/told_call.hpp"
 #include "weft/detail/coro/owned_argument.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/errand_body.hpp"
+#include "weft/detail/functions/method.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/told_task.hpp"
-#include "weft/functions/call.hpp"
-#include "weft/functions/method.hpp"
-#include "weft/runtime/loop.hpp"
 
 /// Work that an adapter to another executor awaits: a call of a client, or a coroutine of a loop. Both have
 ///

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/balancing/balancing_policy.hpp"
+#include "weft/detail/balancing/balancing_policy.hpp"
 
 namespace weft::detail {
 

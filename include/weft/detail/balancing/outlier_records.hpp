@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/balancing/outlier_options.hpp"
+#include "weft/detail/balancing/outlier_options.hpp"
 
 namespace weft::detail {
 

@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "weft/base/status.hpp"
-#include "weft/calls/refusal_reason.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/refusal_reason.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/transport/identity.hpp"
+#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/result.hpp"
-#include "weft/calls/answer.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 
 /// The seam on the calling side: a call whose request and answer somebody else writes and reads. Calls of

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/status.hpp"
-#include "weft/calls/call_options.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/arriving_answer.hpp"
+#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft {
 class Loop;

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <memory>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/clock.hpp"
 
 namespace weft::detail {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "weft/detail/calls/answer_wishes.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/transport/identity.hpp"
+#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail {
 

@@ -8,19 +8,19 @@
 #include <optional>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
-#include "weft/calls/call_options.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/call_door.hpp"
+#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/errand_bytes.hpp"
 #include "weft/detail/calls/errand_time.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/posted.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/time.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/coro/cancel.hpp"
 
 namespace weft::detail {
 

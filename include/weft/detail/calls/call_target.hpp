@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/call_door.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/calls/client_interceptor.hpp"
+#include "weft/detail/calls/client_interceptor.hpp"
 
 namespace weft::detail {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::detail {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "weft/base/time.hpp"
-#include "weft/calls/call_options.hpp"
-#include "weft/runtime/clock.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/runtime/clock.hpp"
 
 namespace weft::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 
 namespace weft::detail {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/item_blocks.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"

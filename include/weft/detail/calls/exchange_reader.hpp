@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/item_blocks.hpp"
 #include "weft/detail/calls/stream_exchange.hpp"
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
 #include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 
 namespace weft::detail {

@@ -3,9 +3,9 @@
 
 #include <coroutine>
 
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft::detail {

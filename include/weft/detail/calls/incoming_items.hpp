@@ -8,13 +8,13 @@
 #include <memory>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/item_queue.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/stream_windows.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 
 namespace weft::detail {

@@ -4,12 +4,12 @@
 #include <coroutine>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/calls/stream_side.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

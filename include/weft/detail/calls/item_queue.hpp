@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/wire/frame.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weft/base/status.hpp"
-#include "weft/calls/handler_options.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/handler_options.hpp"
 #include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
 

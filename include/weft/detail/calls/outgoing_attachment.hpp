@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/calls/attachment_view.hpp"
 #include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/calls/attachment_view.hpp"
 #include "weft/detail/calls/left_marks.hpp"
 #include "weft/detail/transport/outbox.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_target.hpp"
 
 namespace weft::detail {

@@ -4,12 +4,12 @@
 #include <coroutine>
 #include <cstdint>
 
-#include "weft/base/status.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_request.hpp"
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/calls/exchange.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 

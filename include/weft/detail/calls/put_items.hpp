@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/exchange_state.hpp"
 #include "weft/detail/calls/item_blocks.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <coroutine>
 
-#include "weft/base/status.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft::detail {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
 namespace weft::detail {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "weft/detail/calls/call_errand.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/thread_signal.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/limits/service_time.hpp"
 
 namespace weft::detail {

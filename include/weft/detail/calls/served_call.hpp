@@ -6,19 +6,19 @@
 #include <memory>
 #include <utility>
 
-#include "weft/base/status.hpp"
-#include "weft/calls/call_context.hpp"
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/task.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/call_context.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/running_limit.hpp"
 #include "weft/detail/calls/served_parts.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft {
 class Loop;

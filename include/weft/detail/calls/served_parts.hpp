@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/coro/frame_pool.hpp"

@@ -10,17 +10,17 @@
 #include <stop_token>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
-#include "weft/calls/call_options.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_door.hpp"
+#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/errand_bytes.hpp"
 #include "weft/detail/calls/exchange_pump.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/calls/stream_exchange.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/posted.hpp"
-#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/arrived_items.hpp"
 #include "weft/detail/calls/exchange_state.hpp"
 #include "weft/detail/calls/put_items.hpp"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "weft/base/status.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/incoming_items.hpp"
 #include "weft/detail/calls/stream_place.hpp"
 #include "weft/detail/calls/stream_windows.hpp"

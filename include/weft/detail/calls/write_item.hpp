@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/codec/sizer.hpp"
 
 namespace weft::detail {

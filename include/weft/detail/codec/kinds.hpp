@@ -16,9 +16,9 @@
 #include <variant>
 #include <version>
 
-#include "weft/base/result.hpp"
-#include "weft/codec/compatible.hpp"
-#include "weft/codec/traits.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/codec/compatible.hpp"
+#include "weft/detail/codec/traits.hpp"
 #if defined(__cpp_lib_expected)
 #include <expected>
 #endif

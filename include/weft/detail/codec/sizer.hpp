@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/codec/facts.hpp"
 
 namespace weft::detail {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
 

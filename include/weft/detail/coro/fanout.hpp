@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <exception>
 
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
 

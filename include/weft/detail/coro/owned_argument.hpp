@@ -4,7 +4,7 @@
 #include <concepts>
 #include <type_traits>
 
-#include "weft/coro/is_view.hpp"
+#include "weft/detail/coro/is_view.hpp"
 
 namespace weft::detail {
 

@@ -4,9 +4,9 @@
 #include <coroutine>
 #include <cstdint>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft::detail {

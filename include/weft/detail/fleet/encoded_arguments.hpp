@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 
 namespace weft::detail {

@@ -6,12 +6,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/calls/answer.hpp"
-#include "weft/coro/combine.hpp"
+#include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/coro/combine.hpp"
 #include "weft/detail/fleet/fleet_run.hpp"
 #include "weft/detail/fleet/turn_of_loop.hpp"
-#include "weft/runtime/sleep.hpp"
+#include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
 

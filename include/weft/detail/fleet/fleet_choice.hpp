@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 
-#include "weft/balancing/outlier_ejection.hpp"
-#include "weft/balancing/subset.hpp"
+#include "weft/detail/balancing/outlier_ejection.hpp"
+#include "weft/detail/balancing/subset.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"
-#include "weft/fleet/fleet_options.hpp"
+#include "weft/detail/fleet/fleet_options.hpp"
 
 namespace weft::detail {
 

@@ -10,9 +10,9 @@
 #include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/fleet/fleet_list.hpp"
 #include "weft/detail/fleet/fleet_names.hpp"
+#include "weft/detail/fleet/fleet_options.hpp"
+#include "weft/detail/fleet/fleet_stats.hpp"
 #include "weft/detail/fleet/ready_search.hpp"
-#include "weft/fleet/fleet_options.hpp"
-#include "weft/fleet/fleet_stats.hpp"
 
 namespace weft::detail {
 

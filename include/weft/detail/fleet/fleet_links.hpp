@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "weft/calls/transports.hpp"
-#include "weft/coro/event.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/fleet/fleet_choice.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"
 

@@ -10,7 +10,7 @@
 #include "weft/detail/fleet/fleet_choice.hpp"
 #include "weft/detail/fleet/fleet_links.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"
-#include "weft/naming/endpoint.hpp"
+#include "weft/detail/naming/endpoint.hpp"
 
 namespace weft::detail {
 

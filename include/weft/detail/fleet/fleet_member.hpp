@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "weft/calls/client/call_pool.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/calls/client/call_pool.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft::detail {

@@ -4,11 +4,11 @@
 #include <optional>
 #include <string_view>
 
-#include "weft/coro/task.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/fleet/fleet_list.hpp"
+#include "weft/detail/fleet/fleet_stats.hpp"
+#include "weft/detail/naming/name_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/fleet/fleet_stats.hpp"
-#include "weft/naming/name_watch.hpp"
 
 namespace weft::detail {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <string_view>
 
-#include "weft/balancing/balancing_policy.hpp"
+#include "weft/detail/balancing/balancing_policy.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
-#include "weft/limits/backoff.hpp"
+#include "weft/detail/limits/backoff.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 

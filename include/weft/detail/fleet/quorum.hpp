@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/combine.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
 

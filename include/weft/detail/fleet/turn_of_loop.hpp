@@ -4,7 +4,7 @@
 #include <coroutine>
 
 #include "weft/detail/coro/executor.hpp"
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

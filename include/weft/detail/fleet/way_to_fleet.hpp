@@ -4,10 +4,10 @@
 #include <memory>
 #include <stop_token>
 
-#include "weft/base/status.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/fleet/fleet_options.hpp"
 #include "weft/detail/runtime/told_task.hpp"
-#include "weft/fleet/fleet_options.hpp"
 
 namespace weft::detail {
 

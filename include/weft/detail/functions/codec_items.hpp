@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/codec/codec.hpp"
 
 namespace weft::detail {

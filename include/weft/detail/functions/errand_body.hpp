@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/result.hpp"
-#include "weft/calls/answer.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/call_errand.hpp"
 #include "weft/detail/calls/stream_errand.hpp"
-#include "weft/functions/call.hpp"
+#include "weft/detail/functions/call.hpp"
 
 /// Calls of functions that another thread's loop makes: the caller's thread encodes and decodes.
 namespace weft::detail {

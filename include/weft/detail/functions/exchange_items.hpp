@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/exchange_reader.hpp"
 #include "weft/detail/calls/exchange_writer.hpp"
 

@@ -7,19 +7,19 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/calls/incoming_attachment.hpp"
+#include "weft/detail/calls/incoming_attachment.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
+#include "weft/detail/functions/blocking_reader.hpp"
+#include "weft/detail/functions/blocking_writer.hpp"
+#include "weft/detail/functions/method.hpp"
+#include "weft/detail/functions/reader.hpp"
+#include "weft/detail/functions/reply.hpp"
+#include "weft/detail/functions/stream.hpp"
 #include "weft/detail/functions/views.hpp"
-#include "weft/functions/blocking_reader.hpp"
-#include "weft/functions/blocking_writer.hpp"
-#include "weft/functions/method.hpp"
-#include "weft/functions/reader.hpp"
-#include "weft/functions/reply.hpp"
-#include "weft/functions/stream.hpp"
-#include "weft/functions/writer.hpp"
+#include "weft/detail/functions/writer.hpp"
 
 namespace weft::detail {
 

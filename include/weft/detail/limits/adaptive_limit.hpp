@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <mutex>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/limits/adaptive_limit_options.hpp"
 #include "weft/detail/limits/limit_controller.hpp"
-#include "weft/limits/adaptive_limit_options.hpp"
 
 namespace weft::detail {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "weft/base/time.hpp"
-#include "weft/limits/adaptive_limit_options.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/limits/adaptive_limit_options.hpp"
 
 namespace weft::detail {
 

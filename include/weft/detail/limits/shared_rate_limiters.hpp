@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/limits/rate_limiters.hpp"
 
 namespace weft::detail {

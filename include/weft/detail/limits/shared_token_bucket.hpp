@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/limits/token_bucket.hpp"
 
 namespace weft::detail {

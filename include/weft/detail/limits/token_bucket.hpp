@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/time.hpp"
-#include "weft/limits/rate.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/limits/rate.hpp"
 
 namespace weft::detail {
 

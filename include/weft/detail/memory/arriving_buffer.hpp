@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/memory/budget.hpp"
-#include "weft/memory/buffer.hpp"
+#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 

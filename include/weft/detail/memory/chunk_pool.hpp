@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/memory/large_chunks.hpp"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
-#include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/runtime/timer.hpp"
 

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/base/result.hpp"
 #include "weft/detail/base/descriptor.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/runtime/loop_use.hpp"
 #include "weft/detail/runtime/posted.hpp"

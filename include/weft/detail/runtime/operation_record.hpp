@@ -3,8 +3,8 @@
 
 #include <coroutine>
 
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/coro/trampoline.hpp"
 #include "weft/detail/runtime/operation_state.hpp"

@@ -5,7 +5,7 @@
 #include <new>
 #include <thread>
 
-#include "weft/runtime/loop.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 

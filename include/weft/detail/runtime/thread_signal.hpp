@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/cancel.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 #include "weft/detail/runtime/posted.hpp"
 #include "weft/detail/runtime/told.hpp"

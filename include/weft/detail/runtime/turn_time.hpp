@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/absence.hpp"
-#include "weft/runtime/clock.hpp"
+#include "weft/detail/runtime/clock.hpp"
 
 namespace weft::detail {
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <variant>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/cancel.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft {

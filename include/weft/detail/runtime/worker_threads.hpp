@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/result.hpp"
 #include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::detail {
 

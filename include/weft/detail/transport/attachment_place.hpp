@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 

@@ -12,12 +12,12 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/identity.hpp"
 #include "weft/detail/transport/stream_secret.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/transport/identity.hpp"
 
 namespace weft::detail {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/status.hpp"
 #include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/carrier.hpp"
 
 namespace weft::detail {

@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/transport/carrier_end.hpp"
+#include "weft/detail/transport/carrier_policy.hpp"
+#include "weft/detail/transport/carrier_report.hpp"
+#include "weft/detail/transport/memory_lease.hpp"
 #include "weft/detail/wire/hello.hpp"
-#include "weft/transport/carrier_policy.hpp"
-#include "weft/transport/carrier_report.hpp"
-#include "weft/transport/memory_lease.hpp"
 
 namespace weft {
 class Loop;

@@ -11,14 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/result.hpp"
-#include "weft/base/time.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/transport/backlog.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/transport/carrier_report.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
+#include "weft/detail/transport/connection_stats.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/outbox.hpp"
 #include "weft/detail/transport/outbox_pull.hpp"
@@ -26,9 +29,6 @@
 #include "weft/detail/transport/stream_framer.hpp"
 #include "weft/detail/wire/frame.hpp"
 #include "weft/detail/wire/hello.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/transport/carrier_report.hpp"
-#include "weft/transport/connection_stats.hpp"
 
 namespace weft {
 class Loop;

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/status.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/wire/frame.hpp"
 #include "weft/detail/wire/hello.hpp"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/connection_counters.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/base/time.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::detail {
 

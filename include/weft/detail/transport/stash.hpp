@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::detail {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/base/result.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/connection.hpp"
 

@@ -4,12 +4,12 @@
 #include <memory>
 #include <string_view>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/coro/task.hpp"
 #include "weft/detail/transport/connection.hpp"
+#include "weft/detail/transport/memory_lease.hpp"
 #include "weft/detail/transport/url.hpp"
-#include "weft/transport/memory_lease.hpp"
 
 namespace weft::detail {
 

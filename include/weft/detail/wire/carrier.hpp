@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft::detail::wire {

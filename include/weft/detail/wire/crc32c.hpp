@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
+#include "weft/detail/base/bytes.hpp"
 
 namespace weft::detail::wire {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/base/status.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/wire/frame.hpp"
 
 /// The heads of those frames that have fields of their own, by name: a Head is written, a View reads the

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
-#include "weft/base/result.hpp"
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 
 namespace weft::detail::wire {
 

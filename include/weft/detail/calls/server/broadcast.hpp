@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/result.hpp"
-#include "weft/calls/server/broadcast_options.hpp"
-#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/server/broadcast_options.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft {

@@ -7,11 +7,11 @@
 #include <typeinfo>
 #include <utility>
 
-#include "weft/base/result.hpp"
-#include "weft/coro/task.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/runtime/loop.hpp"
-#include "weft/runtime/poller.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/poller.hpp"
 
 namespace weft::detail {
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Tasks and all that coroutines wait for: each other, events, locks, channels, time, and threads that
+/// compute.
+
+#include "weft/detail/coro/cancel.hpp"            // IWYU pragma: export
+#include "weft/detail/coro/channel.hpp"           // IWYU pragma: export
+#include "weft/detail/coro/combine.hpp"           // IWYU pragma: export
+#include "weft/detail/coro/event.hpp"             // IWYU pragma: export
+#include "weft/detail/coro/is_view.hpp"           // IWYU pragma: export
+#include "weft/detail/coro/mutex.hpp"             // IWYU pragma: export
+#include "weft/detail/coro/scope.hpp"             // IWYU pragma: export
+#include "weft/detail/coro/semaphore.hpp"         // IWYU pragma: export
+#include "weft/detail/coro/task.hpp"              // IWYU pragma: export
+#include "weft/detail/coro/yield.hpp"             // IWYU pragma: export
+#include "weft/detail/runtime/on_worker.hpp"      // IWYU pragma: export
+#include "weft/detail/runtime/sleep.hpp"          // IWYU pragma: export
+#include "weft/detail/runtime/with_deadline.hpp"  // IWYU pragma: export

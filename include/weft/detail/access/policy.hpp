@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/detail/access/file_options.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/authorizer.hpp"
+#include "weft/detail/transport/identity.hpp"
+
+namespace weft {
+
+/// Rules of who may call what. A line is a rule, and what no rule allows is refused:
+///
+///     # Comment
+///     allow WHO METHOD...
+///
+/// WHO is one of
+///     anyone                   also callers of whom nothing is known
+///     known                    everybody else
+///     spiffe://DOMAIN/PATH     certificates with this SPIFFE id; a * is not in the domain
+///     dns:HOST                 certificates with this DNS name; a * only as in dns:*.example.com
+///     uri:URI, cn:NAME, subject:NAME    certificates with these
+///     uid:NUMBER, gid:NUMBER   processes at the other end of a Unix socket
+///     token:NAME               the one that a token stands for
+///     group:NAME, role:NAME    further names that an Authenticator gave
+/// METHOD is a name as it was registered: "add", "package.Service/Method". In both * stands for any
+/// characters, also none. What has spaces stands in double quotes, in which nothing else has a meaning but *.
+///
+/// A value; thread: any.
+class Policy {
+ public:
+  /// Errors: kInvalidArgument, which begins with the line's number and says what is wrong with it; also
+  /// without a rule at all, since that is what a file is while it is written. Throws std::bad_alloc.
+  static Result<Policy> parse(std::string_view text);
+
+  bool allows(const Identity& caller, std::string_view method) const noexcept;
+  /// A rule allows `caller` every method, by a * alone.
+  bool allows_everything(const Identity& caller) const noexcept;
+  std::size_t rules() const noexcept { return rules_.size(); }
+
+  static constexpr std::size_t kTextBytesMax = std::size_t{1} << 20;
+  static constexpr std::size_t kRulesMax = 10'000;
+
+ private:
+  struct Rule {
+    std::string who;
+    std::vector<std::string> methods;
+  };
+  static bool is_about(const Rule& rule, const Identity& caller) noexcept;
+
+  std::vector<Rule> rules_;
+};
+
+/// Makes the Authorizer of `policy`, which is told about methods that there are not by allows_everything().
+/// Throws std::bad_alloc.
+std::shared_ptr<Authorizer> authorize_by(Policy policy);
+
+/// Makes an Authorizer of the policy in a file, which is read again when it has changed. One that cannot be
+/// read, or has a mistake, changes nothing: the last good one stays, and the log says line and reason.
+/// Errors: those of reading it the first time (errno), kInvalidArgument for its mistakes: "FILE:LINE: ...".
+Result<std::shared_ptr<Authorizer>> policy_file(std::string path, const AccessFileOptions& options = {});
+
+}  // namespace weft

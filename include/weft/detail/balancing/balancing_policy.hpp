@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+
+namespace weft {
+
+/// A server that calls may go to, as a list names it.
+struct EndpointSpec {
+  /// Name by which it is known again in the next list, such as its URL. Unique within a list; of several that
+  /// have one name, the first is the one that was known.
+  std::string_view key;
+  /// Share of the calls, against that of the others; zero takes none. More than kPickWeightMax counts as
+  /// that.
+  std::uint32_t weight = 1;
+  /// Zone in which it stands, as in "eu-west-1b"; empty when nobody says.
+  std::string_view zone = {};
+};
+
+inline constexpr std::uint32_t kPickWeightMax = 1'000'000;
+/// Most endpoints of a list.
+inline constexpr std::size_t kEndpointsMax = 65'536;
+/// Endpoints that PickRequest::tried is read to; those behind are not looked at.
+inline constexpr std::size_t kTriedMax = 16;
+
+/// Hash of a text, the same in every process and version: of an endpoint's key, and for
+/// PickRequest::key_hash of whatever calls are to be kept together by. Not for input that somebody chooses
+/// in order to collide.
+std::uint64_t key_hash(std::string_view text) noexcept;
+
+/// Everything a pick depends on besides what the policy knows: the same requests and reports in the same
+/// order give the same picks.
+struct PickRequest {
+  TimePoint now;
+  /// A number of the whole range, a new one for each pick.
+  std::uint64_t random = 0;
+  /// Hash of what the call is about, for ConsistentHash; zero: about nothing.
+  std::uint64_t key_hash = 0;
+  /// Endpoints that this call was sent to before; none of them is picked. At most kTriedMax are read.
+  std::span<const std::uint32_t> tried = {};
+};
+
+/// Verdict of a call about the endpoint that it was sent to.
+enum class CallOutcome : std::uint8_t {
+  kSuccess,
+  kFailure,    ///< the endpoint's fault: unavailable, overloaded, out of time, or broken
+  kOvertaken,  ///< given up, because a backup of it was answered: it would have taken longer than this
+  kIgnored,    ///< nobody's or the caller's: cancelled, refused for its arguments
+};
+
+/// End of a call.
+struct CallReport {
+  TimePoint now;
+  CallOutcome outcome = CallOutcome::kSuccess;
+  /// From begun() to now.
+  Duration latency = Duration::zero();
+};
+
+/// Choice of an endpoint for each call.
+///
+///   policy                      choose it when
+///   LeastLoaded                 in doubt: servers differ, or become slow at times
+///   RoundRobin                  all servers and calls are alike; the evenest numbers of calls
+///   SmoothWeightedRoundRobin    the same with servers of different sizes
+///   RandomPick                  very many clients, each with few calls: nothing to remember, no herds
+///   ConsistentHash              servers keep something for each key, such as a cache
+///
+/// and around one of these, if wanted, from the outside in:
+///
+///   OutlierEjection             leaves out servers that fail or are slow (a circuit breaker for each)
+///   Subset                      large fleets: each client uses a few servers only
+///   LocalityFirst               the servers of the own zone while there are enough
+///
+/// An endpoint is named by its index in the list that was set last. Who holds calls in flight while a new
+/// list comes reports their ends under the index that their endpoint has now, and not at all when it left.
+///
+/// Policies take no memory but in set_endpoints(), read no clock and have no thread. Each belongs to one
+/// thread at a time. An index that is not in the list is a bug.
+class BalancingPolicy {
+ public:
+  virtual ~BalancingPolicy() = default;
+
+  /// Takes `list` in place of the one before; nothing of it is kept by reference. What is known of endpoints
+  /// whose key stays is kept, new ones begin with the whole share. May be empty. Costs O(n log n).
+  /// Errors: kInvalidArgument, and nothing has changed, when there are more than kEndpointsMax.
+  /// Throws std::bad_alloc without memory; the next that is called is then set_endpoints() again.
+  virtual Status set_endpoints(std::span<const EndpointSpec> list) = 0;
+  virtual std::size_t size() const noexcept = 0;
+
+  /// Returns an endpoint, or none when all that have a share were tried.
+  virtual std::optional<std::uint32_t> pick(const PickRequest& request) noexcept = 0;
+
+  /// Health as the one who owns connections sees it, from 0 to 1: with 0 an endpoint is never picked, with a
+  /// part as often as if its weight were that part.
+  virtual void set_share(std::uint32_t index, double share) noexcept = 0;
+
+  /// A call goes to an endpoint; it ends by ended().
+  virtual void begun(std::uint32_t index, TimePoint now) noexcept = 0;
+  virtual void ended(std::uint32_t index, const CallReport& report) noexcept = 0;
+};
+
+}  // namespace weft

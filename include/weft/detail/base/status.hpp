@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/base/text_maker.hpp"
+#include "weft/detail/base/time.hpp"
+
+namespace weft {
+
+/// Code of a status: the kind of failure, in the gRPC set. The numbers are the ones on the wire.
+enum class StatusCode : std::uint8_t {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+/// Part of the system that reports the status. `kUser` is a handler's own error; its native code is the
+/// user's number.
+enum class Layer : std::uint8_t { kNone, kUser, kRuntime, kCodec, kWire, kTransport, kRpc };
+
+/// Advice to the caller about a failure.
+enum class Retry : std::uint8_t {
+  kNever,      ///< the same call fails again
+  kElsewhere,  ///< another server may do it
+  kBackoff,    ///< the same server may do it later
+  kReconnect,  ///< the connection is gone; whether the call may have run, Status::unprocessed() says
+};
+
+std::string_view to_string(StatusCode code);
+std::string_view to_string(Layer layer);
+std::string_view to_string(Retry retry);
+
+/// True for a number that names a StatusCode; what comes off the wire is asked first.
+constexpr bool is_status_code(unsigned number) {
+  return number <= 16;
+}
+
+/// Longest time that a failure can tell its caller to wait: see Status::retry_after().
+inline constexpr Duration kRetryAfterMax = std::chrono::minutes{5};
+
+/// A failure whose text is part of the program. A Status of one takes no memory: Status::of<kConstant>().
+struct FixedFailure {
+  StatusCode code;
+  Layer layer;
+  Retry retry;
+  std::string_view message;
+  bool unprocessed = false;
+};
+
+/// The outcome of something that can fail: success, or what happened and what to do.
+///
+/// Nothing here throws. Success is a null pointer. A failure keeps its text in a counted block that its
+/// copies share, from any thread; where there is no memory for one, a failure is everything but the text, and
+/// message() says so.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  /// `code` must not be kOk. `native` is the number of the layer below: errno, ucs_status_t, a user's own
+  /// code.
+  Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native = 0) noexcept;
+  Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native, Retry retry) noexcept;
+  /// The same with a text that `make_text` returns. Text that is put together inside it may fail for want of
+  /// memory without a harm: the failure goes without.
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status(StatusCode code, Layer layer, const MakeText& make_text, std::int32_t native = 0) noexcept
+      : Status(code, layer, detail::TextMaker{make_text}, native) {}
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status(StatusCode code, Layer layer, const MakeText& make_text, std::int32_t native, Retry retry) noexcept
+      : Status(Facts{code, layer, retry, native}, detail::TextMaker{make_text}) {}
+  /// A failure that needs no memory, for ever.
+  template <const FixedFailure& kFailure>
+  static Status of() noexcept {
+    static_assert(kFailure.code != StatusCode::kOk, "a failure needs a code other than kOk");
+    Status status;
+    status.word_ = reinterpret_cast<std::uintptr_t>(&kFailure) | kFixed;
+    return status;
+  }
+
+  Status(const Status& other) noexcept : word_(other.word_) {
+    if (word_ != 0) share();
+  }
+  Status& operator=(const Status& other) noexcept {
+    Status copy{other};
+    std::swap(word_, copy.word_);
+    return *this;
+  }
+  Status(Status&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+  Status& operator=(Status&& other) noexcept {
+    Status taken{std::move(other)};
+    std::swap(word_, taken.word_);
+    return *this;
+  }
+  ~Status() {
+    if (word_ != 0) drop();
+  }
+
+  bool ok() const noexcept { return word_ == 0; }
+  StatusCode code() const noexcept { return ok() ? StatusCode::kOk : facts().code; }
+  Layer layer() const noexcept { return facts().layer; }
+  std::int32_t native() const noexcept { return facts().native; }
+  /// Empty when ok; valid as long as this Status is.
+  std::string_view message() const noexcept;
+  Retry retry() const noexcept { return facts().retry; }
+  /// Time that the one who failed asks to wait before the same is tried again, such as a server over a limit;
+  /// zero when nobody said anything. Crosses the wire, to the millisecond.
+  Duration retry_after() const noexcept { return std::chrono::milliseconds{facts().retry_after_ms}; }
+  /// From now on retry_after() is `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or
+  /// less: nothing is said. A failure whose text is shared loses it when there is no memory for another copy.
+  /// Nothing for a success.
+  void set_retry_after(Duration wait) noexcept;
+  /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
+  /// the peer said that it did not take it, or refused it before its handler ran. To repeat such a call never
+  /// runs it twice. False says that it may have run, or that nobody knows. It is about the call that this
+  /// side made: that of a handler's own call does not go on to the handler's caller.
+  bool unprocessed() const noexcept { return facts().unprocessed; }
+  /// From now on unprocessed() is true. A failure whose text is shared loses it when there is no memory for
+  /// another copy. Nothing for a success.
+  void mark_unprocessed() noexcept;
+  /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.
+  std::string to_string() const;
+
+  /// The same failure with `text: ` before its message; without, when there is no memory for it.
+  Status with_context(std::string_view text) const noexcept;
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status with_context(const MakeText& make_text) const noexcept {
+    return ok() ? Status{} : with_made_context(detail::TextMaker{make_text});
+  }
+
+ private:
+  struct Facts {
+    StatusCode code;
+    Layer layer;
+    Retry retry;
+    std::int32_t native;
+    bool unprocessed = false;
+    std::uint32_t retry_after_ms = 0;
+  };
+  struct Text;
+
+  // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or
+  // the facts themselves.
+  static constexpr std::uint64_t kFixed = 1;
+  static constexpr std::uint64_t kBare = 2;
+  static constexpr std::uint64_t kKinds = 3;
+
+  Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept;
+  Status(const Facts& facts, const detail::TextMaker& make_text) noexcept;
+  Status(const Facts& facts, std::string_view before, std::string_view message) noexcept;
+
+  static Status bare(const Facts& facts) noexcept;
+  static Facts bare_facts(std::uint64_t word) noexcept;
+  template <typename Change>
+  void change(Change change) noexcept;
+
+  Status with_made_context(const detail::TextMaker& make_text) const noexcept;
+  Facts facts() const noexcept;
+  Text& text() const noexcept;
+  const FixedFailure& fixed() const noexcept;
+  void share() const noexcept;
+  void drop() noexcept;
+
+  std::uint64_t word_ = 0;
+};
+
+/// A failed system call: `what` says what was tried, the errno's text is added.
+Status errno_status(Layer layer, std::string_view what, int error_number) noexcept;
+
+/// A handler's own failure: it reaches the caller with `user_code` and `message` and keeps the connection.
+Status user_error(std::int32_t user_code, std::string_view message,
+                  StatusCode code = StatusCode::kUnknown) noexcept;
+
+/// An allocation that failed, for whoever has nothing more to say about it.
+inline constexpr FixedFailure kOutOfMemory{StatusCode::kResourceExhausted, Layer::kRuntime, Retry::kBackoff,
+                                           "out of memory"};
+
+}  // namespace weft

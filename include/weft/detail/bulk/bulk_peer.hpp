@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/client.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/bulk/bulk_handle.hpp"
+#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/coro/task.hpp"
+
+namespace weft {
+
+/// Reads and writes memory that the server of a client shares (BulkHost). Bytes go as attachments do: by RDMA
+/// between registered memory, in pieces that let small calls pass, bounded by the call's deadline.
+/// Thread: the client's loop.
+class BulkPeer {
+ public:
+  /// `client` must outlive this and its calls.
+  explicit BulkPeer(Client& client) noexcept : client_(&client) {}
+
+  /// Reads as many bytes as `into` has, from `offset` of the region on. Cancel, lease of `into`: as with a
+  /// call's landing. `options` give deadline and metadata; their attachment and landing are not used. Errors:
+  /// kNotFound when the server has no such region, or not any more; kPermissionDenied; kOutOfRange when the
+  /// region ends before; those of a call. After a failure some of `into` may be filled.
+  Task<Result<void>> read(BulkHandle handle, std::uint64_t offset, LandingView into,
+                          CallOptions options = {});
+  /// Writes `from` to the region, from `offset` on. The same, and kUnavailable says by Status::unprocessed()
+  /// whether some of it may have been written.
+  Task<Result<void>> write(BulkHandle handle, std::uint64_t offset, AttachmentView from,
+                           CallOptions options = {});
+
+ private:
+  Client* client_;
+};
+
+}  // namespace weft

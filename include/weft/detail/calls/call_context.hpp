@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/metadata.hpp"
+#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/transport/identity.hpp"
+
+namespace weft {
+
+class Peer;
+class TransferProgress;
+
+namespace detail {
+class PeerTarget;
+class ServedCall;
+}  // namespace detail
+
+/// Handler's access to the call that it serves. A handler asks for it by a first parameter `CallContext&`
+/// (after Reply<R>, if it has one); it is valid until the handler has ended. Thread: where the handler
+/// runs.
+class CallContext {
+ public:
+  explicit CallContext(detail::ServedCall& call) : call_(&call) {}
+  CallContext(const CallContext&) = delete;
+  CallContext& operator=(const CallContext&) = delete;
+
+  /// Unique in this process among the connections of all servers.
+  std::uint64_t connection_id() const;
+  /// As the peer numbers its calls; unique on this connection among the calls in flight.
+  std::uint64_t call_id() const;
+  std::string_view method() const;
+  /// As URLs; empty when the connection is gone, but for a blocking handler, which knows them to its end.
+  std::string local_endpoint() const;
+  std::string remote_endpoint() const;
+
+  /// Returns the caller: the one that its token stands for, if it brought one and the server has an
+  /// Authenticator; else the peer of its connection. Anonymous when neither was proven to be anybody.
+  Identity identity() const;
+  /// Says whether the server lets the call's caller call `method`; true for a server that lets everybody.
+  bool may_call(std::string_view method) const;
+
+  Deadline deadline() const;
+  /// Metadata that the caller sent beside the arguments; calls that this handler makes carry it on unless
+  /// they are given their own. The token of a call is not among them where the server has an Authenticator.
+  /// Valid until the handler has ended.
+  MetadataView metadata() const;
+  /// The object that an interceptor gave the call (IncomingCall::attach()); null when none did. Valid until
+  /// the handler has ended.
+  template <typename T>
+  T* attached() const {
+    return static_cast<T*>(find_attached(typeid(T)));
+  }
+  /// The caller gave up, its deadline passed, or it is gone. Any thread.
+  bool cancelled() const;
+
+  /// Attachment of the request; empty without.
+  Bytes attachment() const;
+  /// The same to keep. It counts in the server's memory until it ends, and may outlive the server.
+  Buffer take_attachment();
+  /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
+  /// ...).
+  void set_attachment(Buffer attachment);
+  /// The same for memory that others may write to until it has left: see AttachmentView::shared().
+  void set_shared_attachment(Buffer attachment);
+  /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
+  /// they never will.
+  void on_answer_sent(detail::UniqueFunction<void(bool sent)> callback);
+  /// `progress` counts what leaves of the answer's attachment, from the handler's end on. It is told the last
+  /// of it before on_answer_sent() tells the end.
+  void report_progress(std::shared_ptr<TransferProgress> progress);
+  /// Bytes of the answer's attachment a second, at most; zero: as fast as it goes. One that is not longer
+  /// than a piece is not held back (CallOptions::attachment_rate). It gets at least two pieces in a
+  /// frame_timeout of this side's.
+  void set_attachment_rate(std::uint64_t bytes_per_second);
+
+  /// Handle of the one who called, to call functions of its: now, `co_await context.peer().call<f>(x)`, or
+  /// later, by a copy that is kept; see Peer. In a blocking handler it is for weft::blocking(peer). Throws
+  /// std::bad_alloc.
+  Peer peer() const;
+  /// The seam for it.
+  std::shared_ptr<detail::PeerTarget> peer_target() const;
+
+  /// The user's own object on this connection, shared by all its calls; null at first, gone with the
+  /// connection. Thread: the connection's loop only.
+  std::shared_ptr<void>& connection_tag();
+  /// Ends the connection once this handler's answer is on its way.
+  void close_connection();
+
+ private:
+  void* find_attached(const std::type_info& type) const noexcept;
+
+  detail::ServedCall* call_;
+};
+
+}  // namespace weft

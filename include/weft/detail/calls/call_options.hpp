@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/attachment_view.hpp"
+#include "weft/detail/calls/landing_view.hpp"
+#include "weft/detail/calls/metadata.hpp"
+
+namespace weft {
+
+class TransferProgress;
+
+/// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
+/// expression twice, which is harmless only for such a type (docs/pitfalls).
+struct CallOptions {
+  /// Time that the call may take, from its beginning on; zero: as long as ClientOptions::call_timeout says.
+  /// The earliest of this, `deadline` and the deadline that the calling coroutine carries counts. kNoTimeout:
+  /// only these two. Negative, such as what is left of a time that is over: it has passed.
+  Duration timeout = Duration::zero();
+  Deadline deadline{};
+  /// Sent behind the request, leased until the call has ended.
+  AttachmentView attachment{};
+  /// Memory in which the attachment of the answer lands, in one piece or several; it fails the call when the
+  /// answer brings more than fits. Leased until the call has ended.
+  LandingView landing{};
+  /// Travels beside the arguments, and stays as it is until the call has ended. A call that a coroutine
+  /// awaits while it serves another one carries that one's when it is given none; with an empty Metadata it
+  /// carries none.
+  MetadataView metadata{};
+  /// Told how far the attachments of the call are; null: nobody. Stays until the call has ended, and belongs
+  /// to one call at a time.
+  TransferProgress* progress = nullptr;
+  /// Bytes of `attachment` a second, at most; zero: as fast as it goes. One that is not longer than a piece
+  /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
+  /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
+  std::uint64_t attachment_rate = 0;
+  /// Running the call twice does what running it once does: a ConnectionPool may begin it again although it
+  /// may have run. The same as calling `idempotent<f>`. A client of one connection repeats no call.
+  bool idempotent = false;
+};
+
+}  // namespace weft

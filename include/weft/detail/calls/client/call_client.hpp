@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/caller.hpp"
+#include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/connection.hpp"
+
+namespace weft {
+
+namespace detail {
+class ClientCore;
+struct MethodEntry;
+}  // namespace detail
+
+/// Calls methods of one server over one connection, which it makes at the first call, and again when it was
+/// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
+/// Thread: its loop's, destructor included, and the process ends with a message elsewhere; it may be made on
+/// any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends its calls with
+/// kCancelled; it must not be destroyed inside a handler that its own connection serves.
+class CallClient : public Caller {
+ public:
+  /// `loop` must outlive the client.
+  CallClient(Loop& loop, ClientOptions options, Transports transports);
+  ~CallClient();
+  CallClient(const CallClient&) = delete;
+  CallClient& operator=(const CallClient&) = delete;
+
+  /// The seam for layers above this one, as CallServer::register_method(): lets the server call methods of
+  /// this client, over the connection that the client made. Handlers run on the client's loop. Before the
+  /// first call or connect(); a mistake in what was registered fails every call, as an option does. `owner`
+  /// is kept as long as the handler may run.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+
+  /// Connects without calling anything. Errors: as a first call's.
+  Task<Result<void>> connect();
+  /// Ends the client's calls with kCancelled and closes the connection. Later calls fail.
+  void close();
+
+  /// Lets attachments of this client's calls be sent from `memory`, and answers' attachments land in it
+  /// (CallOptions::landing), without a copy, where its transport can do so; empty where it cannot. See
+  /// MemoryLease for what to keep to. Errors: kResourceExhausted when the system does not let as much be
+  /// pinned (the text says what to do).
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
+  bool connected() const;
+  /// Endpoints of the present connection, empty without one.
+  std::string local_endpoint() const;
+  std::string remote_endpoint() const;
+  /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
+  /// without one.
+  std::string_view carried_by() const;
+  /// Describes the carrier in use, or says why it is the stream although both sides offered another; the
+  /// client's logger has heard the latter as a warning too, at most once a second. Empty without a
+  /// connection.
+  CarrierReport carrier_report() const;
+  /// Allocates nothing.
+  ClientStats stats() const noexcept;
+
+ private:
+  std::unique_ptr<detail::ClientCore> core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/caller.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/runtime/loop.hpp"
+
+namespace weft {
+
+namespace detail {
+class PoolCore;
+struct MethodEntry;
+}  // namespace detail
+
+/// Calls methods of one server over several connections, which it makes when calls need them, renews, and
+/// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call
+/// is begun again on another, within its own time and `retries_max`. One that may have run is begun again if
+/// it is idempotent (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it.
+/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
+/// destroyed inside a handler that one of its connections serves.
+class CallPool : public Caller {
+ public:
+  /// `loop` must outlive the pool.
+  CallPool(Loop& loop, PoolOptions options, Transports transports);
+  ~CallPool();
+
+  /// As CallClient::register_method(), for all connections, each of which is a peer of the server's own.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+
+  /// Waits for the first connection, without calling anything; at once when one is up. Errors: those of the
+  /// attempt that it waited for, whatever `waits_for_ready` says. Cancel: total.
+  Task<Result<void>> connect();
+  /// Ends the pool's calls with kCancelled and closes all connections. Later calls fail.
+  void close();
+
+  /// As CallClient::register_memory(), for all connections.
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
+  /// Says whether a connection is up.
+  bool connected() const;
+  /// Allocates nothing.
+  PoolStats stats() const noexcept;
+  const PoolOptions& options() const;
+
+ private:
+  std::unique_ptr<detail::PoolCore> core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/limits/backoff.hpp"
+#include "weft/detail/limits/retry_budget.hpp"
+#include "weft/detail/runtime/sleep.hpp"
+
+namespace weft {
+
+/// Says how often and when with_retry() tries again. Trivially copyable on purpose, as CallOptions.
+struct RetryPolicy {
+  /// With the first.
+  std::uint32_t attempts_max = 4;
+  /// The wait before the next attempt grows from `wait_min` to `wait_max`, doubled and jittered each time. It
+  /// is longer where the failure says so (Status::retry_after()).
+  Duration wait_min = std::chrono::milliseconds{10};
+  Duration wait_max = std::chrono::seconds{1};
+  /// Repeats also what may have run: to do it twice does no harm.
+  bool idempotent = false;
+  /// No attempt begins later than this; a wait that would end later is not begun. Without it a server that
+  /// says so may be waited for up to kRetryAfterMax before each attempt. The deadline of the calling
+  /// coroutine holds beside it.
+  Deadline deadline{};
+  /// Bounds the retries of all who share it; null: nothing does. Outlives the calls. Of the same loop.
+  RetryBudget* budget = nullptr;
+};
+
+namespace detail {
+
+/// Decides whether and when an attempt that failed is made once more. Thread: a loop's.
+class Retries {
+ public:
+  explicit Retries(const RetryPolicy& policy) noexcept;
+
+  /// Returns the wait before the next attempt; none when `failure` is the outcome.
+  std::optional<Duration> after(const Status& failure) noexcept;
+
+ private:
+  const RetryPolicy policy_;
+  Backoff backoff_;
+  std::uint32_t attempts_ = 0;
+};
+
+}  // namespace detail
+
+/// Makes a call, and again as long as its failure's advice is kBackoff or kReconnect and `policy` allows it:
+/// what `attempt` gives is awaited, and is a Result. Without RetryPolicy::idempotent only calls are repeated
+/// that certainly have not run (Status::unprocessed()). The outcome is that of the last attempt.
+///
+///     auto answer = co_await weft::with_retry(policy, [&] { return client.call<f>(x); });
+///
+/// `attempt` captures by reference, which lasts as long as the await; it is called once for each attempt.
+/// Each has the call's own timeout. Cancel: that of the attempt, or of the wait, and then the outcome is the
+/// failure that was waited for.
+template <typename Attempt>
+  requires detail::Awaitable<std::invoke_result_t<Attempt&>>
+Task<detail::AwaitResult<std::invoke_result_t<Attempt&>>> with_retry(RetryPolicy policy, Attempt attempt) {
+  static_assert(std::is_trivially_destructible_v<Attempt>,
+                "weft cannot retry this: g++ 12 would destroy what the lambda captures twice; capture by "
+                "reference");
+  detail::Retries retries{policy};
+  for (;;) {
+    auto task = detail::as_task(attempt());
+    auto outcome = co_await std::move(task);
+    if (outcome.ok()) co_return outcome;
+    const std::optional<Duration> wait = retries.after(outcome.status());
+    if (!wait) co_return outcome;
+    const auto slept = co_await sleep_for(*wait);
+    if (!slept.ok()) co_return outcome;
+  }
+}
+
+}  // namespace weft

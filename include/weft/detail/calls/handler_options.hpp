@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/detail/limits/adaptive_limit_options.hpp"
+#include "weft/detail/limits/rate.hpp"
+
+namespace weft {
+
+/// Options of one method, given when it is registered.
+struct HandlerOptions {
+  /// Runs on the server's worker threads, never on a loop: for handlers that block or compute for long.
+  bool blocking = false;
+  /// Limits for this method below the server's; zero: the server's.
+  std::uint32_t body_bytes_max = 0;
+  std::uint64_t attachment_bytes_max = 0;
+  /// Calls that run at the same time, over all connections and loops; zero: no limit but the server's. One
+  /// more is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the workers to
+  /// other methods. Not for an ordinary function on a loop, of which a loop runs one at a time.
+  std::uint32_t running_max = 0;
+  /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
+  /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
+  std::uint32_t waiting_max = 0;
+  /// Rate of all callers' calls of the method together; none: as often as they like. What is more
+  /// is refused with kResourceExhausted, which says when to come again.
+  std::optional<Rate> rate{};
+  /// Finds by itself how many calls of the method run at the same time best, and refuses the others with
+  /// kResourceExhausted: for methods whose calls take about the same time, and wait for something that all of
+  /// them share. None: no such limit. Not for an ordinary function on a loop.
+  std::optional<AdaptiveLimitOptions> adaptive_limit{};
+};
+
+}  // namespace weft

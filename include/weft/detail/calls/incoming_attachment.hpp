@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <utility>
+
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/landing_view.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/buffer.hpp"
+
+namespace weft {
+
+namespace detail {
+class IncomingTransfer;
+class ServedCall;
+}  // namespace detail
+
+/// Attachment of a request that its handler has not received yet: the handler looks at its arguments and at
+/// size(), and chooses the memory, or refuses by returning a failure. A coroutine asks for it by a parameter
+/// `IncomingAttachment&` before those that travel (behind `CallContext&`, if it has one):
+///
+///     weft::Task<weft::Result<void>> put(weft::IncomingAttachment& data, std::uint64_t block) {
+///       Slot* slot = pool.slot_for(block, data.size());
+///       if (slot == nullptr) co_return weft::user_error(1, "no room");  // nothing was sent for nothing
+///       co_return co_await data.into(slot->memory);
+///     }
+///
+/// A large attachment, one that travels in pieces, stays with the caller until it is asked for, if the caller
+/// sees the same parameter; then a refusal costs no byte of it. It goes to the chosen memory without a copy
+/// where its transport can. A smaller one follows its request at once, and a handler that chooses before it
+/// suspends gets it without a copy as well. Valid until the handler has ended. Thread: the connection's loop.
+class IncomingAttachment {
+ public:
+  explicit IncomingAttachment(detail::ServedCall& call);
+  IncomingAttachment(const IncomingAttachment&) = delete;
+  IncomingAttachment& operator=(const IncomingAttachment&) = delete;
+
+  /// Returns its length in bytes; 0: the request brought none.
+  std::size_t size() const noexcept;
+  /// Returns how many bytes of it are there.
+  std::size_t received() const noexcept;
+
+  class Into;
+  class Received;
+
+  /// Receives it into `memory`, from its beginning, which is the handler's and may be registered
+  /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
+  /// any more when this has ended, however it ends. Once; into() or receive().
+  /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
+  /// device fills within 250 ms. Errors: kInvalidArgument when the memory is too small, or blocks that cannot
+  /// be, or this was received already; kUnavailable when it does not get on for the server's frame_timeout,
+  /// or the connection is gone.
+  Into into(LandingView memory) noexcept;
+  /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
+  /// `Result<Buffer> data = co_await attachment.receive()`. Errors and cancel as with into(), and
+  /// kResourceExhausted.
+  Received receive() noexcept;
+
+ private:
+  detail::IncomingTransfer* transfer_;
+};
+
+/// Awaitable of IncomingAttachment::into(). Movable before it is awaited.
+class [[nodiscard("an attachment is received when this is awaited")]] IncomingAttachment::Into {
+ public:
+  Into(Into&& other) noexcept : transfer_(other.transfer_), memory_(other.memory_), own_(other.own_) {}
+  Into& operator=(Into&&) = delete;
+  ~Into();
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    resumption_.handle = coroutine;
+    return begin(cancel_scope_of(coroutine));
+  }
+  Result<void> await_resume() noexcept { return take_outcome(); }
+
+ private:
+  friend class IncomingAttachment;
+  friend class Received;
+  Into(detail::IncomingTransfer* transfer, LandingView memory, bool own) noexcept
+      : transfer_(transfer), memory_(memory), own_(own) {}
+
+  bool begin(CancelScope* scope) noexcept;
+  Status take_outcome() noexcept;
+  Result<Buffer> take_buffer() noexcept;
+
+  detail::IncomingTransfer* transfer_;
+  LandingView memory_;
+  /// It goes to memory of the server's.
+  bool own_;
+  bool waits_ = false;
+  Status misuse_;
+  detail::Resumption resumption_;
+};
+
+/// Awaitable of IncomingAttachment::receive(). Movable before it is awaited.
+class [[nodiscard("an attachment is received when this is awaited")]] IncomingAttachment::Received {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    return into_.await_suspend(coroutine);
+  }
+  Result<Buffer> await_resume() noexcept { return into_.take_buffer(); }
+
+ private:
+  friend class IncomingAttachment;
+  explicit Received(Into into) noexcept : into_(std::move(into)) {}
+
+  Into into_;
+};
+
+}  // namespace weft

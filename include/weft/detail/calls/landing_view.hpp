@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/memory_runs.hpp"
+
+namespace weft {
+
+/// Memory for an attachment to land in: one piece, or several that are filled in order, whatever pieces the
+/// sender had. A view, trivially copyable: the bytes, and the array of pieces, belong to the call until that
+/// has ended. Blocks that cannot be make a view without pieces, whose call is refused with kInvalidArgument.
+class LandingView : public detail::MemoryRuns<std::byte> {
+ public:
+  LandingView() = default;
+  LandingView(MutableBytes bytes) : MemoryRuns(bytes) {}                     // NOLINT: a view converts
+  LandingView(std::span<const MutableBytes> pieces) : MemoryRuns(pieces) {}  // NOLINT: a view converts
+  template <typename Memory>
+    requires std::convertible_to<Memory, MutableBytes>
+  LandingView(Memory&& memory)  // NOLINT: a view converts
+      : LandingView(MutableBytes(std::forward<Memory>(memory))) {}
+  template <typename List>
+    requires std::convertible_to<const List&, std::span<const MutableBytes>>
+  LandingView(const List& pieces)  // NOLINT: a view converts
+      : LandingView(std::span<const MutableBytes>{pieces}) {}
+
+  /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before, none upon
+  /// another.
+  static LandingView strided(std::byte* first, std::size_t count, std::size_t bytes, std::size_t stride) {
+    return LandingView{MemoryRuns{first, count, bytes, stride, false}};
+  }
+  /// The same from the beginning of `memory` on, and not beyond it.
+  static LandingView strided(MutableBytes memory, std::size_t count, std::size_t bytes, std::size_t stride) {
+    return LandingView{MemoryRuns{memory, count, bytes, stride, false}};
+  }
+
+  /// Returns the same for memory that others may write to while something lands there. A connection with
+  /// checksums receives elsewhere, and copies, so that the checksum is that of the bytes that came; without
+  /// it such a write ends the connection ("wrong checksum").
+  LandingView shared() const {
+    LandingView same = *this;
+    same.set_shared();
+    return same;
+  }
+
+ private:
+  explicit LandingView(const MemoryRuns& runs) : MemoryRuns(runs) {}
+};
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/wire/frame.hpp"
+
+namespace weft {
+
+/// Pairs of key and value that travel beside the arguments of a call (who asks, a trace, a tenant), as they
+/// lie on the wire: for each two bytes of key length, two of value length, key, value. A view, trivially
+/// copyable: the bytes belong to somebody else.
+class MetadataView {
+ public:
+  using Pair = std::pair<std::string_view, std::string_view>;
+
+  class Iterator {
+   public:
+    using value_type = Pair;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    explicit Iterator(const std::byte* at) : at_(at) {}
+    Pair operator*() const { return {{text(), key_bytes()}, {text() + key_bytes(), value_bytes()}}; }
+    Iterator& operator++() {
+      at_ += kLengths + key_bytes() + value_bytes();
+      return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    std::size_t key_bytes() const { return load_le<std::uint16_t>(at_); }
+    std::size_t value_bytes() const { return load_le<std::uint16_t>(at_ + 2); }
+    const char* text() const { return reinterpret_cast<const char*>(at_ + kLengths); }
+
+    const std::byte* at_ = nullptr;
+  };
+
+  /// None: a call with it carries what the call that is being served brought.
+  MetadataView() = default;
+  /// `bytes` are is_metadata().
+  explicit MetadataView(Bytes bytes) : data_(bytes.data()), size_(bytes.size()) {}
+
+  /// The value of this key. It may be any bytes.
+  std::optional<std::string_view> find(std::string_view key) const;
+  Iterator begin() const { return Iterator{data_}; }
+  Iterator end() const { return Iterator{data_ + size_}; }
+  bool empty() const { return size_ == 0; }
+  Bytes bytes() const { return {data_, size_}; }
+  /// False for none, true for a Metadata's, even one without pairs.
+  bool is_given() const { return data_ != nullptr; }
+
+ private:
+  static constexpr std::size_t kLengths = 4;
+
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Metadata that a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it
+/// has ended, so it is not changed, moved or destroyed before: set() ends all views.
+class Metadata {
+ public:
+  Metadata() = default;
+  /// A copy, to add to what came in: `Metadata more{context.metadata()}`.
+  explicit Metadata(MetadataView pairs) : block_(pairs.bytes().begin(), pairs.bytes().end()) {}
+
+  /// Replaces what the key had. Errors: kInvalidArgument for an empty key, kResourceExhausted when all pairs
+  /// together would be over wire::kMetadataBytesMax, four bytes for each pair counted, or over
+  /// kMetadataPairsMax.
+  Result<void> set(std::string_view key, std::string_view value);
+
+  MetadataView view() const& {
+    return MetadataView{Bytes{block_.empty() ? &kNoPair : block_.data(), block_.size()}};
+  }
+  MetadataView view() const&& = delete;
+  operator MetadataView() const& { return view(); }  // NOLINT: a view converts
+  operator MetadataView() const&& = delete;
+
+ private:
+  /// Target of a view without pairs, which tells it from a view of nothing.
+  static constexpr std::byte kNoPair{};
+
+  std::vector<std::byte> block_;
+};
+
+/// Largest number of pairs that a call may carry.
+inline constexpr std::size_t kMetadataPairsMax = 64;
+
+/// Returns true if the bytes of a peer are whole pairs, not too many, each with a key that no other has: of
+/// two values one hop would look at the first, another at the last.
+bool is_metadata(Bytes bytes) noexcept;
+
+namespace detail {
+/// Takes the pair of `key` out of `metadata`, which is_metadata(): those behind it move up, and what is left
+/// over is zeroed. Returns how many bytes the others have.
+std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept;
+}  // namespace detail
+
+}  // namespace weft

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/server/loop_state_kind.hpp"
+#include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/calls/server/server_options.hpp"
+#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/runtime/loop_state.hpp"
+
+namespace weft {
+
+/// Serves registered methods to any number of connections.
+/// Life: construct, register, start(), wait() or stop(). All of it from one thread, but for what says
+/// otherwise.
+class CallServer {
+ public:
+  CallServer(ServerOptions options, Transports transports);
+  /// Stops at once if it still runs.
+  ~CallServer();
+  CallServer(const CallServer&) = delete;
+  CallServer& operator=(const CallServer&) = delete;
+
+  /// The seam for layers above this one, which make entries of their own: everything a handler has, without
+  /// the types. `owner` is kept as long as the handler may run. Before start(), which refuses a name that was
+  /// registered twice.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+
+  /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
+  /// thread, inside a turn, it is made before the server serves, and destroyed after the last handler has
+  /// ended there, also when start() fails or the server is destroyed without a stop(). Code of the loop, such
+  /// as a handler, finds it by loop_state<T>().
+  ///
+  /// `factory(Loop&)` returns a T, which need not move, a std::unique_ptr<T>, a Result of either, or a Task
+  /// of any of these. It is called for one loop after the other, never twice at once, and belongs to the
+  /// server. What it throws or fails with is the failure of start(). Those of a loop are made in the order of
+  /// these calls, and may use loop_state() for those before them; they end in the opposite order.
+  ///
+  /// A `T` that is a Poller is asked in its loop's turns from when it is made until it ends, and does not add
+  /// itself. One with `Task<void> close()`, which must not throw, is closed before it is destroyed: there it
+  /// joins what it spawned. A close() that does not end holds the server's end up. A loop has one state of a
+  /// type: start() fails with kAlreadyExists otherwise. Before start().
+  template <typename T, typename Factory>
+  void per_loop(Factory factory) {
+    static_assert(detail::LoopStateFactory<Factory, T>,
+                  "weft cannot keep this for each loop: the factory takes a weft::Loop&, and returns a T, a "
+                  "std::unique_ptr<T>, a Result of one of these, or a Task of any of them");
+    if constexpr (detail::LoopStateFactory<Factory, T>) {
+      add_loop_state(std::make_unique<detail::LoopStateKindOf<T, Factory>>(std::move(factory)));
+    }
+  }
+  /// The same with `T(Loop&)` for a factory.
+  template <typename T>
+  void per_loop() {
+    per_loop<T>([](Loop& loop) { return std::make_unique<T>(loop); });
+  }
+
+  /// Object that a layer above keeps once for a server, found by the layer's own type; null until the layer
+  /// puts something there, and kept as long as the server. Thread: the one that makes the server.
+  std::shared_ptr<void>& layer_state(const std::type_info& layer);
+
+  /// The seam for layers above this one: hooks for peers, see Server::on_peers(), before start(); and the
+  /// connected peers, see Server::peers().
+  void set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone);
+  const std::shared_ptr<detail::PeerBoard>& peer_board() const;
+
+  /// Binds, listens and serves in the background; returns when connections are accepted.
+  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
+  /// start() may be tried again.
+  Result<void> start();
+  /// Blocks until the server has stopped. Not from a handler.
+  void wait();
+  /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
+  /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
+  /// waits. A second stop() may shorten the grace of the first. Any thread, also inside a handler.
+  void stop(Duration grace = std::chrono::seconds{10});
+  /// Everything has ended: nothing of the server runs any more. Any thread.
+  bool stopped() const;
+  /// start() and wait().
+  Result<void> run();
+
+  /// Lets answers' attachments be sent from `memory` without a copy, by those of the server's transports that
+  /// can do so; empty where none can. What arrives lands in memory of the transports' own. See MemoryLease
+  /// for what to keep to. Any thread. Errors: as Client::register_memory().
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
+  /// Returns where it really listens, in the order of the options; valid after start().
+  std::vector<std::string> urls() const;
+  /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
+  /// connections there are. Any thread, once start() has returned. Throws std::bad_alloc, and has changed
+  /// nothing, when there is no memory for the list of methods.
+  ServerStats stats() const;
+
+ private:
+  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind);
+
+  class State;
+  const std::shared_ptr<detail::PeerBoard> peers_;
+  std::unique_ptr<State> state_;
+  detail::ForkMark made_in_;
+};
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/authenticator.hpp"
+#include "weft/detail/calls/authorizer.hpp"
+#include "weft/detail/calls/caller_rate.hpp"
+#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/calls/method_stats.hpp"
+#include "weft/detail/calls/refusal_reason.hpp"
+#include "weft/detail/calls/server_interceptor.hpp"
+#include "weft/detail/limits/adaptive_limit_options.hpp"
+#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/transport/connection_stats.hpp"
+
+namespace weft {
+
+/// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
+struct ServerOptions {
+  /// URLs to listen on; port 0 is replaced by one the system chooses, see Server::urls().
+  std::vector<std::string> listen{};
+  /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
+  /// runs on `loop`, which the user drives, and which is null otherwise.
+  unsigned threads = 1;
+  Loop* loop = nullptr;
+  /// CPUs to pin the loops' threads to, in order; empty: not pinned.
+  std::vector<int> cpus{};
+  /// Says how each loop waits.
+  LoopOptions loop_options{};
+  /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
+  /// above zero.
+  unsigned worker_threads = 4;
+  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted, or the oldest of
+  /// a connection that has more than its share of the places. Above zero if there is a blocking handler.
+  std::size_t worker_queue_max = 4096;
+  /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
+  /// welcome.
+  detail::UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
+  /// Connections open at the same time; one more is closed at once. Above zero.
+  std::size_t connections_max = 100'000;
+  /// Calls that are served at the same time, over all connections and loops: those whose handlers have not
+  /// ended, or wait for a worker. One more is refused with kResourceExhausted, and one of a connection that
+  /// has eight times what nobody has. Zero: no limit but those of the connections and of memory.
+  std::size_t calls_running_max = 0;
+  /// Finds by itself how many calls run at the same time best, over all loops, and refuses the others with
+  /// kResourceExhausted; of the places a connection gets at most eight times what nobody has. For calls that
+  /// take about the same time; methods that differ have their own (HandlerOptions::adaptive_limit). Ordinary
+  /// functions, of which a loop runs one at a time, take no place. None: no such limit.
+  std::optional<AdaptiveLimitOptions> adaptive_limit{};
+  /// Rates of each caller; what is more is refused with kResourceExhausted, which says when to come
+  /// again. A call has to pass all of them.
+  std::vector<CallerRate> caller_rates{};
+  /// Finds out who a call is from by the token that it brings. Null: by its connection alone. Nothing is paid
+  /// for either of these two when it is null.
+  std::shared_ptr<Authenticator> authenticator{};
+  /// Says who may call what. Null: everybody may call everything.
+  std::shared_ptr<Authorizer> authorizer{};
+  /// For calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their own;
+  /// kNoTimeout: none. Above zero.
+  Duration peer_call_timeout = std::chrono::seconds{30};
+  /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
+  std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
+  /// Require checksums on every frame.
+  bool checksums = false;
+  RpcLimits limits{};
+  Logger* logger = nullptr;
+};
+
+/// Counters of a server since it was started, over all its loops.
+struct ServerStats {
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;
+  std::size_t connections = 0;        ///< open now
+  std::uint64_t calls = 0;            ///< requests taken
+  std::size_t calls_running = 0;      ///< handlers that have not ended
+  std::uint64_t frames_skipped = 0;   ///< of types that only a later build knows, dropped
+  RefusalCounts refused;              ///< what was refused, by its reason
+  std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
+  std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
+  ConnectionStats traffic;            ///< of all connections, those that have ended too
+  std::vector<MethodStats> methods;   ///< as they were registered
+};
+
+}  // namespace weft

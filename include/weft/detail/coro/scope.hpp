@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/coro/owned_argument.hpp"
+#include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/waiter.hpp"
+
+namespace weft {
+
+/// The owner of coroutines that outlive the expression which made them. All of them end before it does: join
+/// it before it goes. Declare it last, so that what its tasks use outlives them. Thread: its loop's. One
+/// allocation from the frame pool per spawned task, besides the task's own frame.
+class Scope {
+ public:
+  class [[nodiscard]] JoinAwaiter;
+
+  /// Tasks hear of cancel() only.
+  Scope() = default;
+  /// Tasks hear of `parent`'s cancel too. `parent` may be null, and outlives this.
+  explicit Scope(CancelScope* parent) : cancel_scope_(parent) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() { WEFT_ASSERT(count_ == 0, "a Scope is joined before it is destroyed"); }
+
+  /// Starts the Task<void> that `function(args...)` returns; it runs on this stack up to its first
+  /// suspension. `function` has no state; the scope owns copies of `args` until the task ends. Pointers are
+  /// copied as they are: what they point to must outlive the scope. An exception that leaves the task
+  /// terminates. Throws what was thrown before there was a task: std::bad_alloc, or what copying the
+  /// arguments or a function that is no coroutine threw. Nothing was spawned then.
+  template <typename Function, typename... Args>
+  void spawn(Function&& function, Args&&... args) {
+    static_assert(
+        !detail::Awaitable<std::decay_t<Function>>,
+        "a scope spawns a function with its arguments, not a Task or a call: those may refer to what "
+        "ends before they do; write spawn(&function, arguments...)");
+    static_assert(detail::StatelessFunction<std::decay_t<Function>>,
+                  "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
+    static_assert((detail::OwnedArgument<std::decay_t<Args>> && ...),
+                  "a spawned task owns its arguments: pass a string or a vector instead of a view, a value, "
+                  "or a pointer to what outlives the scope, instead of a reference");
+    using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
+    static_assert(std::is_same_v<typename Node::Made, Task<void>>,
+                  "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
+                  "looks at the result");
+    // What has not begun is no task of this scope: the frame may not be had, and a plain function may throw.
+    auto made = std::make_unique<Node>(*this, std::forward<Function>(function), std::forward<Args>(args)...);
+    made->make();
+    Node* node = made.release();
+    tasks_.push_back(*node);
+    ++count_;
+    detail::start(node->task, &cancel_scope_, *node);
+  }
+
+  /// Returns void, once no task is left. Not cancellable: cancel the scope to make it end sooner.
+  JoinAwaiter join() noexcept;
+
+  /// Asks all tasks to end, those too that are spawned later.
+  void cancel(CancelReason reason) noexcept { cancel_scope_.cancel(reason); }
+  bool cancelled() const noexcept { return cancel_scope_.cancelled(); }
+  CancelScope& cancel_scope() noexcept { return cancel_scope_; }
+  /// Tasks that have not ended.
+  std::size_t count() const noexcept { return count_; }
+
+  /// Destroys all tasks where they stand, without running them. Only for tearing down a loop that will never
+  /// run again; never from inside a task of this scope.
+  void drop_all() noexcept;
+
+ private:
+  struct SpawnedTag;
+  struct SpawnedBase : detail::ListHook<SpawnedTag>, detail::Completion, detail::PooledFrame {
+    SpawnedBase(Scope& owner, void (*destroyer)(SpawnedBase*) noexcept) noexcept
+        : Completion{&Scope::task_ended}, scope(owner), destroy(destroyer) {}
+    Scope& scope;
+    void (*destroy)(SpawnedBase*) noexcept;
+    Task<void> task;
+  };
+
+  template <typename Function, typename... Args>
+  struct Spawned final : SpawnedBase {
+    using Made = std::invoke_result_t<Function&, Args...>;
+    template <typename F, typename... As>
+    explicit Spawned(Scope& owner, F&& f, As&&... as)
+        : SpawnedBase(owner, [](SpawnedBase* node) noexcept { delete static_cast<Spawned*>(node); }),
+          function(std::forward<F>(f)),
+          args(std::forward<As>(as)...) {}
+    ~Spawned() { this->task.reset(); }  // before what it may refer to
+    void make() {
+      this->task =
+          std::apply([this](Args&... each) { return std::invoke(function, std::move(each)...); }, args);
+    }
+
+    [[no_unique_address]] Function function;
+    [[no_unique_address]] std::tuple<Args...> args;
+  };
+
+  static void task_ended(detail::Completion& self, detail::TaskPromiseBase& task) noexcept;
+
+  detail::IntrusiveList<SpawnedBase, SpawnedTag> tasks_;
+  std::size_t count_ = 0;
+  detail::WaitList joiners_;
+  CancelScope cancel_scope_;
+};
+
+class [[nodiscard]] Scope::JoinAwaiter final : detail::Waiter {
+ public:
+  explicit JoinAwaiter(Scope& scope) noexcept : scope_(scope) {}
+
+  bool await_ready() const noexcept { return scope_.count_ == 0; }
+  void await_suspend(std::coroutine_handle<> coroutine) noexcept {
+    enqueue(scope_.joiners_, coroutine, nullptr);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Scope& scope_;
+};
+
+inline Scope::JoinAwaiter Scope::join() noexcept {
+  return JoinAwaiter{*this};
+}
+
+}  // namespace weft

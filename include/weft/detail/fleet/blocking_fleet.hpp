@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "weft/detail/fleet/encoded_arguments.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
+#include "weft/detail/fleet/way_to_fleet.hpp"
+#include "weft/detail/runtime/told_task.hpp"
+
+namespace weft {
+
+/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> reply =
+/// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, also when the fleet has
+/// ended: calls fail with kCancelled then.
+class BlockingFleet {
+ public:
+  BlockingFleet(const FleetClient& fleet, std::stop_token stop)
+      : core_(fleet.core()), way_(*fleet.core()), stop_(std::move(stop)) {}
+
+  /// Calls a function of one of the servers, and blocks this thread until there is an answer. Arguments are
+  /// encoded here. Time: as FleetClient::call(); a call whose loop does not turn ends a second later. Errors:
+  /// those of FleetClient::call(); kCancelled when the stop_token was asked to stop, when the loop was
+  /// stopped or the fleet has ended; kFailedPrecondition on a thread that must not block: inside a turn of a
+  /// loop, or where the fleet's loop is driven; and in a child of fork. Throws std::bad_alloc. A call whose
+  /// options name memory, such as an attachment, has it until it returns: it waits for the loop in any case,
+  /// and no stop ends it before its time.
+  template <auto M, typename... Given>
+    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
+  Result<ResultOfMethod<M>> call(Given&&... arguments) {
+    return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Result<ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
+    return detail::value_of(wait<M>(options, false, std::forward<Given>(arguments)...));
+  }
+  /// The same with the attachment of the answer.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Result<Answer<ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
+                                                         Given&&... arguments) {
+    return wait<M>(options, true, std::forward<Given>(arguments)...);
+  }
+
+ private:
+  template <auto M>
+  using AnswerOf = Result<Answer<ResultOfMethod<M>>>;
+
+  template <auto M, typename... Given>
+  AnswerOf<M> wait(const FleetCallOptions& options, bool with_attachment, Given&&... arguments) {
+    if (Status refused = way_.check_thread(); !refused.ok()) return refused;
+    Status failure;
+    auto encoded = detail::EncodedArguments::of<M>(failure, std::forward<Given>(arguments)...);
+    if (!failure.ok()) return failure;
+    using Record =
+        detail::ToldTaskOf<AnswerOf<M>, decltype(&BlockingFleet::begin<M>), std::weak_ptr<detail::FleetCore>,
+                           FleetCallOptions, detail::EncodedArguments, bool>;
+    const std::unique_ptr<Record, detail::ToldTask::Release> task{new Record{
+        way_.mailbox(), &BlockingFleet::begin<M>, core_, options, std::move(encoded), with_attachment}};
+    if (Status failed = way_.wait(*task, options, stop_); !failed.ok()) return failed;
+    return task->take();
+  }
+
+  /// Runs on the fleet's loop.
+  template <auto M>
+  static Task<AnswerOf<M>> begin(std::weak_ptr<detail::FleetCore> fleet, FleetCallOptions options,
+                                 detail::EncodedArguments arguments, bool with_attachment) {
+    std::shared_ptr<detail::FleetCore> core = fleet.lock();
+    if (core == nullptr) co_return detail::fleet_has_ended();
+    auto calling = detail::fleet_call<detail::SharedArguments<M, detail::EncodedArguments>>(
+        std::move(core), method_key<M>, options, std::move(arguments), with_attachment);
+    AnswerOf<M> answer = co_await std::move(calling);
+    co_return answer;
+  }
+
+  std::weak_ptr<detail::FleetCore> core_;
+  detail::WayToFleet way_;
+  std::stop_token stop_;
+};
+
+/// Calls functions of a fleet, whose loop another thread runs, from a thread that blocks until it has the
+/// answer. `fleet` must exist while this is called and need not be there afterwards. When `stop` is asked to
+/// stop, the calls end with kCancelled. Thread: any.
+inline BlockingFleet blocking(FleetClient& fleet, std::stop_token stop = {}) {
+  return {fleet, std::move(stop)};
+}
+
+}  // namespace weft

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "weft/detail/calls/blocked_call.hpp"
+#include "weft/detail/functions/blocking_stream.hpp"
+#include "weft/detail/functions/errand_body.hpp"
+
+namespace weft {
+
+/// A call that is on its way while its thread does something else: `auto reply = call.wait();`, once.
+/// Destroying one that was not waited for cancels it, and blocks as long as the client has memory that its
+/// options name. Movable. Thread: any, one at a time.
+template <typename R, bool kWithAttachment = false>
+class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
+ public:
+  /// `call` is null when it could not be made, for the reason of `failure`.
+  BlockingCall(detail::ErrandPtr<detail::BlockedCall> call, Status failure, std::stop_token stop) noexcept
+      : call_(std::move(call)), failure_(std::move(failure)), stop_(std::move(stop)) {}
+  BlockingCall(BlockingCall&&) noexcept = default;
+  BlockingCall& operator=(BlockingCall&&) = delete;
+  ~BlockingCall() {
+    if (call_ != nullptr && !waited_) call_->abandon();
+  }
+
+  /// Ends it with kCancelled; it can still be waited for. Thread: any, while the BlockingCall exists.
+  void cancel() noexcept {
+    if (call_ != nullptr) call_->cancel(CancelReason::kRequested);
+  }
+
+  /// Blocks until the answer or a failure is there: Result<R>, or Result<Answer<R>>. See BlockingCalls::call.
+  auto wait() {
+    using Outcome = std::conditional_t<kWithAttachment, Result<Answer<R>>, Result<R>>;
+    WEFT_ASSERT(!waited_ && (call_ != nullptr || !failure_.ok()), "a BlockingCall is waited for once");
+    waited_ = true;
+    if (call_ == nullptr) return Outcome{std::move(failure_)};
+    Status failure = call_->wait(stop_);
+    if (!failure.ok()) return Outcome{std::move(failure)};
+    if constexpr (kWithAttachment) {
+      return detail::answer_of<R>(*call_);
+    } else {
+      return detail::result_of<R>(*call_);
+    }
+  }
+
+ private:
+  /// Stays where it is until the end: cancel() may look at it while another thread waits.
+  detail::ErrandPtr<detail::BlockedCall> call_;
+  Status failure_;
+  std::stop_token stop_;
+  bool waited_ = false;
+};
+
+/// Gives a class that has a door to a client, by `door()`, calls that block their thread. Any number of
+/// threads may make them at the same time.
+template <typename Derived>
+class BlockingCalls {
+ public:
+  /// Calls a function and blocks this thread until it has answered: `Result<R> reply = ...call<f>(x);`
+  /// Arguments are encoded before the thread blocks, and the answer is decoded on it. Options of this call
+  /// come first, if there are any.
+  /// Time: the earliest of its options' and ClientOptions::call_timeout; a call whose loop does not turn ends
+  /// a second later. What CallOptions name, such as an attachment, is used until this returns; such a call
+  /// waits for the loop in any case. Errors: those of FunctionCaller::call; kCancelled when the stop_token
+  /// was asked to stop, when the client's loop was stopped or the client has ended; kFailedPrecondition on a
+  /// thread that must not block: inside a turn of a loop, or where the client's loop is driven; and in a
+  /// child of fork.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  Result<ResultOfMethod<M>> call(Given&&... arguments) {
+    return start<M>(std::forward<Given>(arguments)...).wait();
+  }
+  template <auto M, typename... Given>
+  Result<ResultOfMethod<M>> call(const CallOptions& options, Given&&... arguments) {
+    return start<M>(options, std::forward<Given>(arguments)...).wait();
+  }
+  /// The same with the attachment of the answer.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  Result<Answer<ResultOfMethod<M>>> call_with_attachment(Given&&... arguments) {
+    return call_with_attachment<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  Result<Answer<ResultOfMethod<M>>> call_with_attachment(const CallOptions& options, Given&&... arguments) {
+    return make<M, true>(&options, std::forward<Given>(arguments)...).wait();
+  }
+
+  /// Sends a request now and gives a handle to wait for, or to drop: several are under way at once.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  BlockingCall<ResultOfMethod<M>> start(Given&&... arguments) {
+    return make<M, false>(nullptr, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  BlockingCall<ResultOfMethod<M>> start(const CallOptions& options, Given&&... arguments) {
+    return make<M, false>(&options, std::forward<Given>(arguments)...);
+  }
+
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, or the
+  /// blocking ones of these, of which a declaration must be in sight. Arguments are encoded before this
+  /// returns, and options come first, if there are any. See BlockingStream for what it gives; errors come by
+  /// that. Throws std::bad_alloc.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  BlockingStreamOf<M> open(Given&&... arguments) {
+    return open<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  BlockingStreamOf<M> open(const CallOptions& options, Given&&... arguments) {
+    Derived& self = static_cast<Derived&>(*this);
+    return detail::open_blocking<M>(self.door(), options, self.stop(), std::forward<Given>(arguments)...);
+  }
+
+ private:
+  friend Derived;
+  BlockingCalls() = default;
+
+  template <auto M, bool kWithAttachment, typename... Given>
+  BlockingCall<ResultOfMethod<M>, kWithAttachment> make(const CallOptions* options, Given&&... arguments) {
+    Derived& self = static_cast<Derived&>(*this);
+    Status failure = detail::BlockedCall::check_thread(*self.door());
+    detail::ErrandPtr<detail::BlockedCall> call;
+    if (failure.ok()) {
+      detail::CallErrand::Request request{.door = self.door(), .method = &method_key<M>};
+      if (options != nullptr) request.options = *options;
+      request.has_options = options != nullptr;
+      request.returns_attachment = kWithAttachment;
+      call = detail::make_errand<M, detail::BlockedCall>(std::move(request), failure,
+                                                         std::forward<Given>(arguments)...);
+    }
+    if (call != nullptr) call->send();
+    return {std::move(call), std::move(failure), self.stop()};
+  }
+};
+
+/// The way to a client from threads without a loop: what `weft::blocking(client)` gives. May be copied, kept
+/// and used by any thread, also when the client has ended: calls fail with kCancelled then.
+class BlockingCaller : public BlockingCalls<BlockingCaller> {
+ public:
+  BlockingCaller(std::shared_ptr<detail::CallDoor> door, std::stop_token stop) noexcept
+      : door_(std::move(door)), stop_(std::move(stop)) {}
+
+  /// The seam for BlockingCalls.
+  const std::shared_ptr<detail::CallDoor>& door() const noexcept { return door_; }
+  const std::stop_token& stop() const noexcept { return stop_; }
+
+ private:
+  std::shared_ptr<detail::CallDoor> door_;
+  std::stop_token stop_;
+};
+
+/// Calls functions of a client, whose loop another thread runs, from a thread that blocks until it has the
+/// answer: `auto reply = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions, such
+/// as a Client, which must exist while this is called and need not be there afterwards. When `stop` is asked
+/// to stop, the calls end with kCancelled. Thread: any.
+template <typename Client>
+BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
+  return {detail::door_of(client), std::move(stop)};
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/functions/codec_items.hpp"
+#include "weft/detail/functions/exchange_items.hpp"
+
+namespace weft {
+
+/// The items that a handler which blocks sends to its caller before it ends: by a parameter
+/// `BlockingWriter<T>&`, behind CallContext& and BlockingReader<T>& if it has these, and before the
+/// parameters that travel:
+///
+///     void count(weft::BlockingWriter<int>& numbers, int to) {
+///       for (int number = 0; number < to && numbers.write(number); ++number) {}
+///     }
+///
+/// All that was written is on its way before the handler's answer is. Thread: the handler's, and others of
+/// its own; one at a time, beside one that reads. Life: until the handler has ended.
+template <typename T>
+class BlockingWriter {
+ public:
+  using value_type = T;
+
+  explicit BlockingWriter(detail::StreamExchange& exchange) noexcept : items_(exchange) {}
+  BlockingWriter(const BlockingWriter&) = delete;
+  BlockingWriter& operator=(const BlockingWriter&) = delete;
+
+  /// Sends an item. Blocks while the caller is behind with reading; 64 KiB of items are taken before that.
+  /// False when nobody takes items any more, and status() says why. Throws what encoding `item` throws, and
+  /// nothing is sent then.
+  bool write(const T& item) { return detail::write_blocking<detail::CodecItems<T>>(items_, item); }
+  /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
+  bool write(const T& item, Buffer attachment) {
+    return detail::write_blocking<detail::CodecItems<T>>(items_, item, &attachment);
+  }
+  /// Says why items are not taken; ok while they are. Thread: any.
+  Status status() const noexcept { return items_.exchange().failure(); }
+
+ private:
+  detail::ExchangeWriter items_;
+};
+
+}  // namespace weft

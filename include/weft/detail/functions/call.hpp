@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/functions/method.hpp"
+#include "weft/detail/functions/views.hpp"
+
+namespace weft {
+
+namespace detail {
+
+/// Type that a caller gets for a result that the handler returns as a view: a client has no request to
+/// point into.
+template <typename T>
+struct OwnedResult {
+  using Type = T;
+};
+template <>
+struct OwnedResult<std::string_view> {
+  using Type = std::string;
+};
+template <typename T, std::size_t N>
+struct OwnedResult<std::span<T, N>> {
+  using Type = std::vector<std::remove_const_t<T>>;
+};
+
+/// Says how an argument that was given as `Given` is kept until it is encoded as `Parameter`.
+template <typename Parameter, typename Given>
+struct KeptArgument {
+  using Plain = std::remove_cvref_t<Given>;
+  static constexpr bool same = std::is_same_v<Plain, Parameter>;
+  // Text is encoded from a view whatever it is kept in by the caller: no copy is made of it here.
+  static constexpr bool text =
+      (std::is_same_v<Parameter, std::string> || std::is_same_v<Parameter, std::string_view>) &&
+      std::is_convertible_v<Given, std::string_view> &&
+      (std::is_lvalue_reference_v<Given> || !std::is_same_v<Plain, std::string>);
+  using Type = std::conditional_t<
+      text, std::string_view,
+      std::conditional_t<same && std::is_lvalue_reference_v<Given>, const Parameter&, Parameter>>;
+};
+// A string given as a temporary to a string_view parameter is kept whole: the view would outlive it.
+template <>
+struct KeptArgument<std::string_view, std::string> {
+  using Type = std::string;
+};
+
+template <typename List, typename... Given>
+struct KeptArguments;
+template <typename... Parameters, typename... Given>
+struct KeptArguments<TypeList<Parameters...>, Given...> {
+  using Tuple = std::tuple<typename KeptArgument<Parameters, Given>::Type...>;
+};
+
+template <typename List, typename... Given>
+inline constexpr bool callable_with = false;
+template <typename... Parameters, typename... Given>
+  requires(sizeof...(Parameters) == sizeof...(Given))
+inline constexpr bool callable_with<TypeList<Parameters...>, Given...> =
+    // NOLINTNEXTLINE(misc-redundant-expression): a pack, not a pair
+    (std::is_convertible_v<Given, Parameters> && ...);
+
+/// The two concepts are for the compiler's words: it prints what stands between the brackets.
+template <std::size_t Number, typename Parameter, typename Given>
+concept ArgumentFits = std::is_convertible_v<Given, Parameter>;
+template <std::size_t Wanted, std::size_t Given>
+concept ArgumentsCounted = Wanted == Given;
+
+template <std::size_t Number, typename Parameter, typename Given>
+consteval void explain_argument() {
+  static_assert(
+      ArgumentFits<Number, Parameter, Given>,
+      "weft cannot make this call: an argument does not convert to its parameter; beside this message "
+      "stand the Number of the argument, the Parameter that the function has there, and the Given "
+      "type");
+}
+
+/// Fails to compile with the reason in words when a function of these parameters cannot be called with these
+/// arguments.
+template <typename... Parameters, typename... Given>
+consteval void explain_arguments(TypeList<Parameters...>, TypeList<Given...>) {
+  static_assert(ArgumentsCounted<sizeof...(Parameters), sizeof...(Given)>,
+                "weft cannot make this call: it has too few or too many arguments (CallOptions come first); "
+                "beside this message stand the number Wanted by the function and the number Given");
+  if constexpr (sizeof...(Parameters) == sizeof...(Given)) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (explain_argument<I + 1, Parameters, Given>(), ...);
+    }(std::index_sequence_for<Given...>{});
+  }
+}
+
+template <typename... Given>
+inline constexpr bool options_first = false;
+template <typename First, typename... Others>
+inline constexpr bool options_first<First, Others...> =
+    std::is_same_v<std::remove_cvref_t<First>, CallOptions>;
+
+}  // namespace detail
+
+/// The method `M` can be called with arguments of these types (implicit conversions allowed).
+template <auto M, typename... Given>
+concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::Arguments, Given...>;
+
+/// Arguments without options before them.
+template <typename... Given>
+concept WithoutOptions = !detail::options_first<Given...>;
+
+namespace detail {
+
+/// Type of the value that a call of `M` returns, which is a call of one answer.
+template <auto M>
+struct ResultOfCall {
+  static_assert(!has_items<MethodTraits<M>>,
+                "weft cannot make this call: the function is a stream, for it takes a Reader or a Writer or "
+                "returns a Stream; open it: auto stream = client.open<f>(arguments...)");
+  using Type = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
+};
+
+}  // namespace detail
+
+/// Type of the value that a call of `M` returns.
+template <auto M>
+using ResultOfMethod = typename detail::ResultOfCall<M>::Type;
+
+namespace detail {
+
+/// Reads an answer by the codec.
+template <typename R>
+class CodecAnswer {
+  static_assert(!holds_view<R>,
+                "weft cannot make this call: its result holds views, and the answer that they would show is "
+                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
+                "it by its key with such a type: weft::remote<\"key\", R(...)>");
+
+ public:
+  using Value = R;
+
+  void read(Bytes body, Status& failure) noexcept {
+    try {
+      DecodeArena arena;
+      Result<void> decoded = decode(body, arena);
+      if (!decoded.ok()) [[unlikely]] {
+        failure = std::move(decoded).status();
+      }
+    } catch (const std::bad_alloc&) {
+      failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
+    } catch (const std::exception& exception) {  // a hook of the user's
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
+    } catch (...) {
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding the result threw something unknown"};
+    }
+  }
+
+  auto&& take()
+    requires(!std::is_void_v<R>)
+  {
+    return std::move(*value_);
+  }
+
+ private:
+  Result<void> decode(Bytes body, DecodeArena& arena) {
+    if constexpr (std::is_void_v<R>) {
+      return decode_from(body, arena);
+    } else {
+      return decode_from(body, arena, value_.emplace());
+    }
+  }
+
+  struct Nothing {};
+  std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
+};
+
+/// The arguments and the result of one call of `M`, by the codec. Arguments that were given as lvalues are
+/// referred to until the call is sent.
+template <auto M, typename... Given>
+class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
+ public:
+  template <typename... Arguments>
+    requires(sizeof...(Arguments) == sizeof...(Given))
+  explicit CodecBody(std::in_place_t, Arguments&&... arguments)
+      : arguments_(std::forward<Arguments>(arguments)...) {}
+
+  std::size_t bytes() const {
+    return std::apply([](const auto&... values) { return encoded_size(values...); }, arguments_);
+  }
+  void write(std::byte* to) const {
+    std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+  }
+
+ private:
+  typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
+};
+
+}  // namespace detail
+
+/// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
+template <auto M, typename Details, typename... Given>
+using CallAwaitable = detail::AwaitedCall<detail::CodecBody<M, Given...>, detail::Returns::kResult, Details>;
+
+namespace detail {
+
+/// The encoded arguments of a call that may be written later, or again. Memory of the cache that coroutine
+/// frames come from, so that keeping small ones is no allocation.
+class KeptRequest {
+ public:
+  KeptRequest() = default;
+  KeptRequest(const KeptRequest&) = delete;
+  KeptRequest& operator=(const KeptRequest&) = delete;
+  ~KeptRequest() { drop(); }
+
+  /// Throws what encoding throws, and std::bad_alloc.
+  template <typename... Arguments>
+  void keep(std::size_t size, const Arguments&... arguments) {
+    drop();
+    bytes_ = static_cast<std::byte*>(allocate_frame(room(size)));
+    size_ = size;
+    encode_to(bytes_, arguments...);
+    whole_ = true;
+  }
+  bool is_kept() const noexcept { return whole_; }
+  std::size_t size() const noexcept { return size_; }
+  void copy_to(std::byte* to) const {
+    if (size_ != 0) std::memcpy(to, bytes_, size_);
+  }
+
+ private:
+  static std::size_t room(std::size_t size) { return size == 0 ? 1 : size; }
+  void drop() {
+    if (bytes_ != nullptr) release_frame(bytes_, room(size_));
+    bytes_ = nullptr;
+  }
+
+  std::byte* bytes_ = nullptr;
+  std::size_t size_ = 0;
+  bool whole_ = false;
+};
+
+/// The record behind a Call: lives until both the call's end and the handle's.
+template <typename R>
+class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
+  using Base = AnsweredCall<CodecAnswer<R>>;
+
+ public:
+  StartedCall(CallTarget& target, const MethodKey& method, const CallOptions& options)
+      : WithDetails(options, true),
+        Base(target, method, WithDetails::get()),
+        repeats_(target.repeats_calls()) {
+    WithDetails::details.keeps_body = false;
+  }
+
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
+
+  template <typename... Arguments>
+  void start(const Arguments&... arguments) {
+    const std::size_t size = encoded_size(arguments...);
+    if (repeats_) keep_to_repeat(size, arguments...);
+    const Begun begun = Base::begin(nullptr, size);
+    if (begun.body != nullptr) {
+      try {
+        encode_to(begun.body, arguments...);
+      } catch (...) {  // a hook of the user's
+        return Base::take_back(begun.body);
+      }
+      if (begun.needs_sent()) Base::sent();
+    } else if (begun.waits() && !kept_.is_kept()) {
+      kept_.keep(size, arguments...);
+      WithDetails::details.keeps_body = true;
+    }
+  }
+
+  /// The result was given away.
+  bool taken = false;
+
+  using Base::take_result;
+  using PendingCall::limit;
+  Result<Answer<R>> take_answer() { return Base::take_answer(WithDetails::details); }
+
+ private:
+  // One that cannot be kept is begun all the same, and not repeated.
+  template <typename... Arguments>
+  void keep_to_repeat(std::size_t size, const Arguments&... arguments) noexcept {
+    if (size == kUnencodable) return;
+    try {
+      kept_.keep(size, arguments...);
+      WithDetails::details.keeps_body = true;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): what encoding throws is told by the call itself
+    }
+  }
+
+  std::size_t body_bytes() const override { return kept_.size(); }
+  void encode_body(std::byte* to) const override { kept_.copy_to(to); }
+
+  KeptRequest kept_;
+  const bool repeats_;
+};
+
+}  // namespace detail
+
+/// A call that is already on its way: what `client.start<f>(...)` gives. `co_await std::move(call)` gives its
+/// Result, now or later, once; destroying it cancels it. Movable. Thread: the client's loop.
+/// Must not outlive its client.
+template <typename R>
+class [[nodiscard("dropping a Call cancels it")]] Call {
+ public:
+  Call() = default;
+  explicit Call(std::unique_ptr<detail::StartedCall<R>> record) : record_(std::move(record)) {}
+
+  /// The answer or failure is there: awaiting does not suspend.
+  bool done() const { return record_ == nullptr || record_->done(); }
+  /// Ends it with a cancelled status and tells the peer; it can still be awaited.
+  void cancel() {
+    if (record_) record_->on_cancel(CancelReason::kRequested);
+  }
+
+  /// Waits for the result. Cancel: the call itself is cancelled.
+  auto operator co_await() && { return Awaiter<false>{record_to_await()}; }
+  /// A Call is awaited once: say so by std::move.
+  void operator co_await() & = delete;
+  /// Waits for the result and the attachment that came with it. Refers to this Call.
+  auto with_attachment() && { return Awaiter<true>{record_to_await()}; }
+
+ private:
+  detail::StartedCall<R>& record_to_await() {
+    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
+    WEFT_ASSERT(!record_->taken && record_->waiter() == nullptr, "a Call is awaited once");
+    return *record_;
+  }
+
+  template <bool kWithAttachment>
+  class [[nodiscard]] Awaiter : CancelListener {
+   public:
+    explicit Awaiter(detail::StartedCall<R>& record) : record_(&record) {}
+    /// Only before it is awaited.
+    Awaiter(Awaiter&& other) noexcept : record_(other.record_) {}
+    Awaiter& operator=(Awaiter&&) = delete;
+    ~Awaiter() {
+      if (record_->waiter() == &resumption_) record_->set_waiter(nullptr);
+    }
+
+    bool await_ready() const noexcept { return record_->done(); }
+    template <typename Promise>
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+      if (CancelScope* scope = cancel_scope_of(coroutine)) {
+        if (scope->cancelled()) {
+          record_->on_cancel(scope->reason());
+          return false;
+        }
+        record_->limit(scope->deadline());
+        if (record_->done()) return false;
+        scope->add(*this);
+      }
+      resumption_.handle = coroutine;
+      record_->set_waiter(&resumption_);
+      return true;
+    }
+    auto await_resume() {
+      record_->taken = true;
+      if constexpr (kWithAttachment) {
+        return record_->take_answer();
+      } else {
+        return record_->take_result();
+      }
+    }
+
+   private:
+    void on_cancel(CancelReason reason) noexcept override { record_->on_cancel(reason); }
+
+    detail::StartedCall<R>* record_;
+    detail::Resumption resumption_;
+  };
+
+  std::unique_ptr<detail::StartedCall<R>> record_;
+};
+
+}  // namespace weft

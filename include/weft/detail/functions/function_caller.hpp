@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "weft/detail/functions/call.hpp"
+#include "weft/detail/functions/client_stream.hpp"
+
+namespace weft {
+
+/// Gives a class that has a CallTarget, which its `target()` returns, the calls of functions: a client of one
+/// connection, a pool of several. Thread, life: as the class says.
+template <typename Derived>
+class FunctionCaller {
+ public:
+  /// Calls a function, of which a declaration must be in sight and no definition: `Result<R> reply = co_await
+  /// client.call<f>(arguments...);`
+  /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
+  /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
+  /// method; kFailedPrecondition when the server's signature is another, naming both.
+  /// Arguments convert as for a direct call (CallableWith); options of this call come first, if there are
+  /// any. `co_await client.call<f>(arguments...).with_attachment()` gives the attachment of the answer too:
+  /// `Result<Answer<R>>`.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  auto call(Given&&... arguments) {
+    return make_call<M>(detail::WithoutDetails{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  auto call(const CallOptions& options, Given&&... arguments) {
+    return make_call<M>(detail::WithDetails{options, false}, std::forward<Given>(arguments)...);
+  }
+
+  /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
+  /// returns.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  Call<ResultOfMethod<M>> start(Given&&... arguments) {
+    return start_with<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  Call<ResultOfMethod<M>> start(const CallOptions& options, Given&&... arguments) {
+    return start_with<M>(options, std::forward<Given>(arguments)...);
+  }
+
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, of
+  /// which a declaration must be in sight. Arguments are those that travel, encoded before this returns;
+  /// options come first, if there are any. See ClientStream for what it gives. Errors come by the stream:
+  /// kUnimplemented too when the server is of a build without streams.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  StreamOf<M> open(Given&&... arguments) {
+    return open_with<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  StreamOf<M> open(const CallOptions& options, Given&&... arguments) {
+    return open_with<M>(options, std::forward<Given>(arguments)...);
+  }
+
+ private:
+  friend Derived;
+  FunctionCaller() = default;
+
+  detail::CallTarget& its_target() { return static_cast<Derived*>(this)->target(); }
+
+  template <auto M, typename Details, typename... Given>
+  auto make_call(Details details, Given&&... arguments) {
+    if constexpr (CallableWith<M, Given...>) {
+      return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, std::move(details),
+                                                 std::in_place, std::forward<Given>(arguments)...};
+    } else {
+      explain<M, Given...>();
+      return Task<Result<ResultOfMethod<M>>>{};
+    }
+  }
+
+  template <auto M, typename... Given>
+  Call<ResultOfMethod<M>> start_with(const CallOptions& options, Given&&... arguments) {
+    if constexpr (CallableWith<M, Given...>) {
+      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+          std::forward<Given>(arguments)...};
+      auto record =
+          std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(its_target(), method_key<M>, options);
+      std::apply([&](const auto&... values) { record->start(values...); }, kept);
+      return Call<ResultOfMethod<M>>{std::move(record)};
+    } else {
+      explain<M, Given...>();
+      return {};
+    }
+  }
+
+  template <auto M, typename... Given>
+  StreamOf<M> open_with(const CallOptions& options, Given&&... arguments) {
+    static_assert(detail::has_items<detail::MethodTraits<M>>,
+                  "weft cannot open this stream: the function has one answer, for it takes no Reader and no "
+                  "Writer and returns no Stream; call it: co_await client.call<f>(arguments...)");
+    if constexpr (CallableWith<M, Given...>) {
+      using Record =
+          detail::StartedStream<typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type>;
+      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+          std::forward<Given>(arguments)...};
+      auto record = std::make_unique<Record>(its_target(), method_key<M>, options);
+      std::apply([&](const auto&... values) { record->start(values...); }, kept);
+      return StreamOf<M>{std::move(record)};
+    } else {
+      explain<M, Given...>();
+      return {};
+    }
+  }
+
+  template <auto M, typename... Given>
+  static consteval void explain() {
+    detail::explain_arguments(typename detail::MethodTraits<M>::Arguments{}, detail::TypeList<Given...>{});
+  }
+};
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/item_access.hpp"
+#include "weft/detail/calls/read_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
+
+namespace weft {
+
+/// The items that a caller sends to a handler, which is a coroutine and asks for them by a parameter
+/// `Reader<T>&`, behind CallContext& if it has that, and before the parameters that travel:
+///
+///     weft::Task<weft::Result<long>> add(weft::Reader<int>& numbers) {
+///       long sum = 0;
+///       while (auto number = co_await numbers.next()) sum += *number;
+///       co_return sum;
+///     }
+///
+/// The caller may be as many bytes ahead as RpcLimits::stream_window says, and waits then. Thread: the
+/// handler's loop; one coroutine at a time waits. Life: until the handler has ended.
+template <typename T>
+class Reader {
+ public:
+  using value_type = T;
+
+  explicit Reader(detail::StreamSide& side) noexcept : items_(side) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  /// Waits for the next item: `std::optional<T>`, empty behind the last one, and when the caller gave up or
+  /// is gone. What views in an item show lives until next() is called again. Cancel: reading ends.
+  auto next() noexcept {
+    return detail::ReadItem<detail::CodecItems<T>, detail::ServedItems>{items_, arena_};
+  }
+  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
+  /// next() is called again.
+  Bytes attachment() const noexcept { return detail::shown_attachment(items_.side()); }
+  /// The same, as the caller's own; attachment() is empty then.
+  Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_.side()); }
+  /// Behind the end: ok when the caller sent its last item; else why no more of them came: kCancelled, or
+  /// kInvalidArgument for bytes that are no T, or kResourceExhausted.
+  Status status() const { return items_.side().failure(); }
+
+ private:
+  detail::ServedItems items_;
+  detail::DecodeArena arena_;
+};
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/item_access.hpp"
+#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
+
+namespace weft {
+
+/// The items that a handler sends to its caller, before it ends; for one that asks for it by a parameter
+/// `Writer<T>&`, behind CallContext& and Reader<T>& if it has these, and before the parameters that travel. A
+/// handler that returns Stream<T> needs none. Thread: the handler's loop; one coroutine at a time waits.
+/// Life: until the handler has ended.
+template <typename T>
+class Writer {
+ public:
+  using value_type = T;
+
+  explicit Writer(detail::StreamSide& side) noexcept : items_(side) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// Sends an item: `co_await writer.write(item)`. Waits while the caller is behind with reading. Gives false
+  /// when nobody takes items any more, and status() says why. `item` is encoded before it goes on. Cancel:
+  /// writing ends.
+  auto write(const T& item) noexcept {
+    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems>{items_, item};
+  }
+  /// The same, and `attachment` goes behind the item and is given away. Waits until it is on its way, too:
+  /// other frames pass between its pieces, other items of this stream do not.
+  auto write(const T& item, Buffer attachment) noexcept {
+    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems, Buffer>{items_, item,
+                                                                                 std::move(attachment)};
+  }
+  /// Says why items are not taken; ok while they are.
+  Status status() const { return items_.side().failure(); }
+
+ private:
+  detail::ServedItems items_;
+};
+
+}  // namespace weft

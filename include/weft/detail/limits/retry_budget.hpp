@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/base/time.hpp"
+
+namespace weft {
+
+struct RetryBudgetOptions {
+  /// Retries that each call pays for; from 0 to 10.
+  double share_of_calls = 0.2;
+  /// Retries a second that are there even if nobody calls; from 0 to 1e6.
+  double floor_per_second = 10;
+  /// Most retries that are saved up; at least 1. So many come at once at most after a quiet time.
+  double saved_max = 100;
+};
+
+/// Bound of all retries of a client together, so that a server in trouble is not buried by those who try
+/// again: in any time t in which `calls` begin there are at most
+/// `saved_max` + `share_of_calls` * calls + `floor_per_second` * t retries.
+///
+/// A service of 100 calls a second that fails altogether is asked 100 + 20 + 10 times a second, however many
+/// attempts each call would make. Source: RetryBudget of Finagle, and the Site Reliability Engineering book
+/// (Beyer et al., 2016), chapter 21. Takes no memory. Thread: one at a time.
+class RetryBudget {
+ public:
+  RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept;
+
+  /// Counts a call that begins for the first time.
+  void on_call() noexcept { on_calls(1); }
+  /// Counts so many calls that have begun, each for the first time.
+  void on_calls(std::uint64_t calls) noexcept;
+  /// Takes one retry; false when the budget is spent, and then the failure goes to the caller as it is.
+  bool try_retry(TimePoint now) noexcept;
+  /// Returns the retries that are there at `now`.
+  double available(TimePoint now) const noexcept;
+
+ private:
+  RetryBudgetOptions options_;
+  double saved_;
+  TimePoint at_;
+};
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
+#include "weft/detail/memory/budget.hpp"
+
+namespace weft {
+
+/// Sole ownership of bytes that stay where they are, whoever made them: what attachments travel in. Moving a
+/// Buffer does not move its bytes. May be destroyed on any thread, if what made it allows that.
+class Buffer {
+ public:
+  /// `size` bytes, not zeroed. They are reserved in `budget` first and released by the destructor; the budget
+  /// must outlive the buffer. Errors: kResourceExhausted when the budget or the memory is out.
+  static Result<Buffer> try_allocate(std::size_t size, detail::MemoryBudget* budget = nullptr);
+  /// The same from a budget that the buffer keeps alive.
+  static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
+  /// `buffer`, counted in `budget` until its end; as it is without one. Errors: kResourceExhausted when the
+  /// budget is out; the buffer is gone then.
+  static Result<Buffer> counted(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
+  /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
+  /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
+  static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
+  /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
+  static Buffer copy_of(Bytes bytes);
+  /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).
+  static Buffer adopt(std::vector<std::byte> bytes);
+  static Buffer adopt(std::string text);
+  /// Takes `memory` over from anywhere; `release(owner)` is called once, when the buffer ends.
+  static Buffer adopt(MutableBytes memory, void* owner, void (*release)(void* owner) noexcept);
+
+  Buffer() noexcept = default;
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer taken{std::move(other)};
+    swap(taken);
+    return *this;
+  }
+  ~Buffer() {
+    if (release_ != nullptr || budget_ != nullptr) release();
+  }
+
+  /// Counts in no budget any more: for memory that is kept for good, such as what a store was given, which
+  /// else would take from what calls may hold for as long as it is kept.
+  void leave_budget() noexcept;
+
+  std::byte* data() noexcept { return memory_.data(); }
+  const std::byte* data() const noexcept { return memory_.data(); }
+  std::size_t size() const noexcept { return memory_.size(); }
+  bool empty() const noexcept { return memory_.empty(); }
+  Bytes bytes() const noexcept { return memory_; }
+  MutableBytes mutable_bytes() noexcept { return memory_; }
+
+ private:
+  void swap(Buffer& other) noexcept;
+  void release() noexcept;
+
+  MutableBytes memory_;
+  void* owner_ = nullptr;
+  void (*release_)(void* owner) noexcept = nullptr;
+  detail::MemoryBudget* budget_ = nullptr;
+};
+
+}  // namespace weft

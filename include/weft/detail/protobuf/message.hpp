@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <climits>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
+
+/// Messages and the bytes of calls. A body is one piece of memory on both sides, the outgoing chunk and the
+/// received one, so messages are written and parsed there as arrays, which is protobuf's fastest way.
+namespace weft::protobuf::detail {
+
+/// Returns a failure that says what is wrong with these bytes, and where: the field by its path and the
+/// byte. Cold; looks at all of them.
+Status undecodable(const google::protobuf::Message& message, Bytes body);
+/// Which required fields `message` lacks.
+Status incomplete(const google::protobuf::Message& message);
+Status out_of_memory(const google::protobuf::Message& message);
+/// Returns the same failure for bytes that are an answer: then the server is at fault, and not the caller.
+Status bad_answer(const Status& why);
+/// Protobuf counts in int.
+Status too_large(const google::protobuf::Message& message, std::size_t bytes);
+
+inline constexpr std::size_t kMessageBytesMax = INT_MAX;
+
+/// Reads `body` into `message`, which is cleared first. Sets `failure` when it is no such message.
+template <typename Message>
+void read_message(Message& message, Bytes body, Status& failure) noexcept {
+  try {
+    if (body.size() > kMessageBytesMax) [[unlikely]] {
+      failure = too_large(message, body.size());
+    } else if (!message.ParsePartialFromArray(body.data(), static_cast<int>(body.size()))) [[unlikely]] {
+      failure = undecodable(message, body);
+    } else if (!message.IsInitialized()) [[unlikely]] {
+      failure = incomplete(message);
+    }
+  } catch (const std::bad_alloc&) {
+    failure = out_of_memory(message);
+  }
+}
+
+/// The same, of an answer.
+template <typename Message>
+void read_answer(Message& message, Bytes body, Status& failure) noexcept {
+  read_message(message, body, failure);
+  if (failure.code() == StatusCode::kInvalidArgument) [[unlikely]] {
+    failure = bad_answer(failure);
+  }
+}
+
+/// Writes `message`, whose ByteSizeLong() was asked just before.
+inline void write_message(const google::protobuf::Message& message, std::byte* to) {
+  message.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(to));
+}
+
+}  // namespace weft::protobuf::detail

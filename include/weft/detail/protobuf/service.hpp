@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <memory>
+
+#include "weft/detail/calls/server/call_server.hpp"
+#include "weft/detail/protobuf/method.hpp"
+#include "weft/detail/protobuf/stream_record.hpp"
+#include "weft/detail/protobuf/unary_record.hpp"
+
+namespace google::protobuf {
+class Service;
+}
+
+namespace weft::protobuf {
+
+/// List of methods that a service's add_methods() fills in.
+class MethodList {
+ public:
+  /// `owner` is kept by the server; null when somebody else sees to the service's life.
+  MethodList(CallServer& server, const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
+      : server_(server), options_(options), owner_(std::move(owner)) {}
+
+  /// A method that `Handler` of `object` serves; `method` outlives the server.
+  template <auto Handler, typename Object>
+  void add(const weft::detail::MethodKey& method, Object* object) {
+    weft::detail::MethodEntry entry{method, options_};
+    entry.on_loop_only = true;
+    entry.keyed = true;
+    entry.takes_attachment = true;
+    entry.keeps_body = false;
+    entry.object = object;
+    if constexpr (detail::StreamsMessages<decltype(Handler)>) {
+      entry.kind = weft::detail::HandlerKind::kCoroutine;
+      entry.keeps_body = true;
+      entry.serve_coroutine = &detail::serve_stream<Handler>;
+    } else {
+      entry.kind = weft::detail::HandlerKind::kRecord;
+      entry.serve_record = &detail::UnaryRecord<Handler>::serve;
+    }
+    server_.register_method(entry, owner_);
+  }
+
+ private:
+  CallServer& server_;
+  const HandlerOptions options_;
+  const std::shared_ptr<void> owner_;
+};
+
+/// Base of every generated server class. Its methods are coroutines, which run on the loop of the
+/// connection that called; with several loops, one object is called from several threads.
+///
+/// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is. One
+/// that streams has a Reader or a Writer in place of the message. All that it is given is valid until the
+/// coroutine has ended.
+class Service {
+ public:
+  Service() = default;
+  virtual ~Service() = default;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  virtual const google::protobuf::ServiceDescriptor* descriptor() const = 0;
+
+ private:
+  friend class Services;
+  virtual void add_methods(MethodList& methods) = 0;
+};
+
+struct ServicesOptions {
+  /// The server says which services it has and what their messages are, to `weft list`, `weft describe` and
+  /// `weft call`, and to everybody else who can connect.
+  bool reflection = true;
+};
+
+/// Puts services of protobuf on a server, beside functions if there are any:
+/// `weft::protobuf::Services services{server}; services.add(echo); server.start();`
+/// There may be several for a server: those with reflection describe their services together. add() comes
+/// before start(), or the process ends; start() refuses a service that was added twice, or two that have a
+/// method of one full name. Thread: the one that makes the server.
+class Services {
+ public:
+  /// `server` outlives it; it need not outlive start().
+  explicit Services(CallServer& server, const ServicesOptions& options = {});
+  ~Services();
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
+
+  /// `service` outlives the server. `options` are those of each of its methods; as they are coroutines, none
+  /// can be blocking.
+  void add(Service& service, const HandlerOptions& options = {});
+  /// A service that protoc itself generated (cc_generic_services): see Channel for the other
+  /// side. It gets a weft::protobuf::Controller and runs `done` once, now or later, from any thread.
+  /// With `blocking` it is called on the server's worker threads.
+  void add(google::protobuf::Service& service, const HandlerOptions& options = {});
+
+ private:
+  class Reflected;
+
+  CallServer& server_;
+  /// Null when reflection is switched off.
+  std::shared_ptr<Reflected> reflected_;
+};
+
+}  // namespace weft::protobuf

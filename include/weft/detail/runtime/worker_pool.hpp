@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weft/detail/base/result.hpp"
+
+namespace weft {
+
+namespace detail {
+class PoolThreads;
+class WorkerAwait;
+}  // namespace detail
+
+struct WorkerPoolOptions {
+  /// Name of the threads that debuggers and top show, each with its number; at most 15 characters of both are
+  /// kept, and the number is.
+  std::string name = "weft-work";
+  /// Above zero.
+  unsigned threads = 4;
+  /// Work that may wait for a thread; more is refused with kResourceExhausted. Above zero.
+  std::size_t queue_max = 4096;
+};
+
+/// Counters of a pool since it was started.
+struct WorkerPoolStats {
+  std::uint64_t ran = 0;        ///< functions that have ended
+  std::uint64_t refused = 0;    ///< over queue_max
+  std::uint64_t withdrawn = 0;  ///< cancelled or dropped before a thread took them
+  std::size_t waiting = 0;      ///< now
+  std::size_t running = 0;      ///< now
+};
+
+/// Threads for what blocks or computes for long, so that a loop need not: coroutines of any loops hand them
+/// functions by on_worker(), and they take these in the order in which they came. Made and destroyed by one
+/// owner; on_worker() and stats() on any thread meanwhile.
+class WorkerPool {
+ public:
+  /// Errors: kInvalidArgument for options with which nothing would run; kResourceExhausted when the system
+  /// gives fewer threads, none is left then, or no memory.
+  static Result<std::unique_ptr<WorkerPool>> start(WorkerPoolOptions options = {});
+  /// Takes out what waits, for whose coroutines it ends with kUnavailable, and waits for the functions that
+  /// run. What these need, such as a loop that they wait for, must go on meanwhile. In a child of fork it
+  /// leaves everything to the parent.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  WorkerPoolStats stats() const;
+
+ private:
+  friend detail::WorkerAwait;
+  explicit WorkerPool(std::shared_ptr<detail::PoolThreads> threads);
+
+  std::shared_ptr<detail::PoolThreads> threads_;
+};
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/transport/transport.hpp"
+
+namespace weft {
+
+/// Options of TCP and Unix sockets. Zero leaves a setting to the system, unless it says otherwise.
+struct TcpOptions {
+  /// Congestion control by its name in the kernel, "cubic"; a name that the kernel does not know fails.
+  std::string congestion{};
+  /// A silent peer is asked after `keepalive_idle`, then every `keepalive_interval`, and given up after
+  /// `keepalive_count` questions. Whole seconds; an idle time of zero asks never.
+  Duration keepalive_idle = std::chrono::seconds{30};
+  Duration keepalive_interval = std::chrono::seconds{5};
+  int keepalive_count = 3;
+  /// Time for which sent bytes may stay unacknowledged before the connection breaks; whole milliseconds.
+  Duration user_timeout{};
+  /// Sizes of the kernel's buffers. Setting one switches its automatic growth off.
+  int send_buffer_bytes = 0;
+  int receive_buffer_bytes = 0;
+  /// Number of connections that may wait to be accepted.
+  int backlog = 4096;
+  /// Several listeners may bind one port, and the kernel spreads the peers over them.
+  bool reuse_port = false;
+  /// Hears what keeps a listener from accepting, at most once a second. Must outlive the transport and its
+  /// listeners.
+  Logger* logger = &stderr_logger();
+};
+
+/// The transport of tcp://host:port, tcp://[::1]:port and unix:///path.
+///
+/// Numeric addresses and "localhost" are understood as they are; any other name is looked up by the system on
+/// a thread of its own, for which nobody waits who has given up. Of several addresses the first that answers
+/// is taken: they are tried in turns of their families, 250 ms apart (RFC 8305). A Unix socket file that
+/// nobody listens on is removed before binding to its path; the listener removes its own at the end.
+std::unique_ptr<detail::Transport> make_tcp_transport(TcpOptions options = {});
+
+}  // namespace weft

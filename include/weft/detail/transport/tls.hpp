@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/secret.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/limits/rate.hpp"
+#include "weft/detail/transport/transport.hpp"
+
+namespace weft {
+
+class TlsCredentials;
+
+/// A certificate and its private key, each from a file or from memory (PEM). The chain begins with the
+/// certificate itself, and the CAs between it and the root follow. The key has no password.
+struct TlsCertificate {
+  // The key's text leaves nothing behind. There is no move, so each copy does this.
+  ~TlsCertificate() { detail::wipe_memory(key_pem.data(), key_pem.size()); }
+
+  std::string chain_file{};
+  std::string key_file{};
+  /// In place of the files.
+  std::string chain_pem{};
+  std::string key_pem{};
+};
+
+/// Says how a server treats certificates of its clients.
+enum class TlsClients : std::uint8_t {
+  kNotAsked,  ///< clients stay anonymous
+  kAsked,     ///< a certificate that a client has is checked; a client may have none
+  kRequired,  ///< mutual TLS: a client without a certificate is refused
+};
+
+enum class TlsVersion : std::uint8_t { k12, k13 };
+
+/// Says how connections of tls:// URLs are encrypted, and who is believed to be at the other end. The files
+/// are read when the first listener, or the first connection, wants them, and again when they have changed.
+struct TlsOptions {
+  /// This side's. A server needs at least one; of several it shows the first that is made out for the name
+  /// that a client asks for, else the first of all. A client shows the first when it is asked.
+  std::vector<TlsCertificate> certificates{};
+  /// The CAs that are believed, as a file or in memory (PEM). When both are empty a client believes those of
+  /// the system, and a server cannot ask for certificates of clients.
+  std::string ca_file{};
+  std::string ca_pem{};
+  /// Lists of certificates that their CAs have revoked (CRL), as a file or in memory (PEM). Where there are
+  /// any, each CA of a peer's chain needs one that is not out of date, or the peer is refused.
+  std::string crl_file{};
+  std::string crl_pem{};
+  /// A handshake that begins so long after the last look at the files looks at them again, and reads them if
+  /// they have changed: on its loop, for a few milliseconds. Files that are not good are logged once, and the
+  /// last good ones stay. Zero: each handshake looks; kNoTimeout: none does, see TlsCredentials::reload().
+  Duration reload_interval = std::chrono::seconds{10};
+  TlsClients clients = TlsClients::kNotAsked;
+  /// The name, or IP address, that a server's certificate has to be made out for, when that is not the host
+  /// of the URL.
+  std::string server_name{};
+  /// A client believes any certificate, and so whoever answers. For trying things out only.
+  bool insecure = false;
+  /// The lowest version that is spoken.
+  TlsVersion version_min = TlsVersion::k13;
+  /// Protocols that are offered and accepted by ALPN, in this order. A peer that names none is served; one
+  /// that names others is not.
+  std::vector<std::string> alpn{"weft"};
+  /// The longest that a session may be resumed, which spares both sides the certificates; the keys of a
+  /// server's tickets change as often, and when files are read again. Zero: none is resumed. At most a week.
+  Duration session_lifetime = std::chrono::hours{1};
+  /// The most sessions that a client keeps for each server. Each is used once.
+  std::size_t sessions_max = 8;
+  /// A server's port serves clients without TLS too, told apart by their first byte. They are what clients of
+  /// tcp:// are: not encrypted, and nobody. Not with TlsClients::kRequired.
+  bool plain_too = false;
+  /// The longest that a handshake may take.
+  Duration handshake_timeout = std::chrono::seconds{10};
+  /// The most handshakes that are under way on each loop of a server: the oldest gives way to a new one.
+  /// Above zero.
+  std::size_t handshakes_max = 1024;
+  /// An address, of IPv6 a network of 64 bits, that has so many of these when there is no room gives way to
+  /// itself: its own oldest ends, and nobody else's. Above zero.
+  std::size_t handshakes_of_address_max = 256;
+  /// Connections that a listener takes: of all addresses, and of one. What comes beyond that is closed
+  /// without a word.
+  std::optional<Rate> handshake_rate{};
+  std::optional<Rate> handshake_rate_of_address{};
+  /// Hears of files that are not good, and of connections over the rates, of these at most once a second.
+  /// Must outlive the transport, its listeners and connections.
+  Logger* logger = &stderr_logger();
+};
+
+/// The transport of tls://host:port: TLS over the tcp:// of `stream`. A certificate is checked for its chain,
+/// its time, its purpose, and a server's for the host of the URL as well. The handshake comes before
+/// anything else; a connection fails with kUnauthenticated when the peer's certificate is not good or this
+/// side's is not good enough for it, and with kUnavailable when the stream ended without TLS's own end.
+///
+/// Errors of listen() and connect() beside the stream's: kInvalidArgument, which names the option of
+/// TlsOptions that cannot be; kResourceExhausted.
+std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
+                                                      TlsOptions options = {});
+/// The same with credentials that others may have too.
+std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
+                                                      std::shared_ptr<TlsCredentials> credentials);
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/base/log.hpp"
+#include "weft/detail/transport/carrier_policy.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/transport/transport.hpp"
+
+namespace weft {
+
+/// Says how UCX treats a peer that fails. Both ends have to choose the same.
+enum class UcxErrorMode : std::uint8_t {
+  /// UCX can give up an endpoint: what was given to it comes back at once. All connections of a loop share a
+  /// worker.
+  kPeer,
+  /// UCX cannot: what was given to an endpoint whose peer is dead comes back only with the end of its worker.
+  /// So each connection has a worker of its own, which ends with it: milliseconds and some megabytes each.
+  kNone,
+};
+
+/// Says how connections use UCX. What UCX itself reads from its environment variables still counts; what is
+/// given here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx.hpp).
+struct UcxOptions {
+  /// Policy of a client for tcp:// and unix:// URLs.
+  CarrierPolicy connecting = CarrierPolicy::kForbid;
+  /// Policy of a listener of a tcp:// or unix:// URL. A listener of a ucx:// URL offers UCX and serves
+  /// peers without it all the same, unless this says kRequire.
+  ///
+  /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
+  /// one.
+  CarrierPolicy listening = CarrierPolicy::kForbid;
+  /// Lets UCX use the networks that this host is in, and not only shared memory and the loopback device. On
+  /// each device that it uses UCX takes connections and messages from everybody who reaches it, as soon as
+  /// there is one peer; there is no hello, no limit and no secret between them and its code. So set this only
+  /// where everybody who can reach the host is trusted; better, name the `devices` too.
+  bool trusted_network = false;
+  /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
+  /// chooses. Those that are not here are left out as long as one is. Without `trusted_network` the only
+  /// device is "lo".
+  std::vector<std::string> transports{};
+  std::vector<std::string> devices{};
+  /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
+  std::vector<std::pair<std::string, std::string>> settings{};
+  UcxErrorMode error_mode = UcxErrorMode::kPeer;
+  /// Bytes that may be on their way to a side that does not take them.
+  std::size_t window_bytes = 1024 * 1024;
+  /// Frames are packed into active messages of up to this many bytes, which UCX sends by copying them.
+  std::size_t message_bytes = 8 * 1024;
+  /// Attachments, or parts of them, from this size on are read by the peer's UCX where they lie, and land
+  /// where they are wanted (rendezvous).
+  std::size_t rendezvous_bytes_min = 32 * 1024;
+  /// Time that bringing UCX up may take, from the peer's hello on.
+  Duration bring_up_timeout = std::chrono::seconds{5};
+  /// Number of peers that each loop of a server brings up at a time in UcxErrorMode::kNone, where each of
+  /// them costs a worker before it has been heard; the others wait until their time is over. Above zero.
+  std::size_t bring_ups_max = 16;
+  /// Hears of messages that belong to no connection, at most once a second. Must outlive the transport.
+  Logger* logger = &stderr_logger();
+};
+
+/// Errors: kInvalidArgument says which option cannot be.
+Status check(const UcxOptions& options);
+
+/// Transports and devices that connections with some UcxOptions can use, as UCX prints them; for people.
+struct UcxDescription {
+  std::string resources;  ///< transports and devices
+  std::string settings;   ///< those in effect, "UCX_NAME=value" lines
+};
+
+/// Makes a UCX context as the transport does, only to look at it. Errors: those of check(); kInvalidArgument
+/// for a setting that UCX refuses, kFailedPrecondition when no device carries the transports.
+Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
+
+/// The carrier of connections that go by UCX's active messages.
+std::shared_ptr<const detail::CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
+
+/// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
+/// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,
+/// with UCX or without as `options` say.
+///
+/// What `options` cannot have is refused before there is a peer: by listen() wherever UCX is offered, which
+/// makes UCX's context, and tries its shared memory with a worker, and by connect() to ucx://, which makes
+/// the context. A worker that could be reached from outside the host is made for the first peer that wants
+/// UCX. Errors beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it
+/// then, and makes its context for the first server that offers UCX.
+std::unique_ptr<detail::Transport> make_ucx_transport(std::unique_ptr<detail::Transport> stream,
+                                                      const UcxOptions& options = {});
+
+}  // namespace weft

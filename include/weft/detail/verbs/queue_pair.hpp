@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "weft/detail/verbs/address_info.hpp"
+#include "weft/detail/verbs/completion_queue.hpp"
+#include "weft/detail/verbs/posted.hpp"
+#include "weft/detail/verbs/shared_receive_queue.hpp"
+
+namespace weft::verbs {
+
+namespace detail {
+
+struct Send {
+  using Value = void;
+  static constexpr std::string_view kWhat = "a send";
+};
+struct Write {
+  using Value = void;
+  static constexpr std::string_view kWhat = "a remote write";
+};
+struct Read {
+  using Value = void;
+  static constexpr std::string_view kWhat = "a remote read";
+};
+struct Atomic {
+  using Value = std::uint64_t;
+  static constexpr std::string_view kWhat = "a remote atomic";
+  static std::uint64_t result(const Outcome& outcome) noexcept { return outcome.old_value; }
+};
+
+}  // namespace detail
+
+struct QueuePairOptions {
+  std::uint8_t port = 1;
+  /// The place of our GID in the port's table; best_gid() chooses when there is none.
+  std::optional<std::uint8_t> gid_index{};
+  /// Work requests under way at a time; more wait for room.
+  std::size_t sends_max = 32;
+  std::size_t receives_max = 32;
+  /// Pieces of memory in one work request.
+  std::size_t segments_max = 4;
+  /// Up to so many bytes are copied into the work request, which saves the device a read. The device may
+  /// grant less; inline_bytes_max() says how much.
+  std::size_t inline_bytes = 256;
+  /// Taken from instead of receives of its own. Of the same completion queue; outlives the queue pair.
+  SharedReceiveQueue* shared_receives = nullptr;
+  /// Access of peers to our memory through this queue pair, where the regions allow it too.
+  Access access{.remote_read = true, .remote_write = true, .remote_atomic = true};
+};
+
+/// Says how packets travel; both sides choose for themselves, but for the MTU, of which the smaller one is
+/// used.
+struct ConnectOptions {
+  std::uint8_t hop_limit = 64;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t service_level = 0;
+  std::uint16_t partition_index = 0;
+  /// An unanswered packet is sent again after 4.096 us * 2^this, so many times: 14 and 6 give up after half a
+  /// second.
+  std::uint8_t ack_timeout = 14;
+  std::uint8_t retries = 6;
+  /// Number of times a message is sent again that the peer has no receive for, and the wait that we ask peers
+  /// for (the InfiniBand code; 12 is 0.64 ms). 7, for ever, is refused.
+  std::uint8_t receiver_not_ready_retries = 6;
+  std::uint8_t receiver_not_ready_timer = 12;
+  /// Reads and atomics under way at a time, each way; the device may have less.
+  std::uint8_t reads_max = 16;
+};
+
+/// Transition of a queue pair to its next state, as somebody else has worked it out.
+struct Transition {
+  ibv_qp_attr attributes{};
+  int mask = 0;
+};
+
+/// The way to a peer, which the kernel has to know before a queue pair on Ethernet can be connected.
+/// Independent of the queue pair. Thread: any.
+class Way {
+ public:
+  Way(std::shared_ptr<ProtectionDomain> domain, const ibv_ah_attr& attributes) noexcept
+      : domain_(std::move(domain)), attributes_(attributes) {}
+
+  /// Has the kernel look for it, which blocks until somebody answered, or for a second. Errors: kUnavailable
+  /// when nobody did. What else is wrong connect() says.
+  Status look_for();
+
+ private:
+  std::shared_ptr<ProtectionDomain> domain_;
+  ibv_ah_attr attributes_;
+};
+
+/// A reliable connection (RC) to one other queue pair.
+///
+///   made (receives can be posted) --connect()--> connected --an operation failed, fail()--> failed
+///
+/// In failed, every operation ends with kUnavailable; make a new one. Its end: whatever the device has not
+/// completed ends with kUnavailable or as cancelled, and all memory is given back, for a destroyed queue pair
+/// touches nothing. Ends before its completion queue, and not inside a CompletionHandler. Thread: its loop's.
+class QueuePair final {
+  struct Private {
+    explicit Private() = default;
+  };
+  struct SendQueue;
+  struct ReceiveQueue;
+
+ public:
+  /// Errors: kResourceExhausted when the completion queue has no room for as many work requests,
+  /// kUnavailable when the port is not active, kInvalidArgument for what the device does not grant.
+  static Result<std::unique_ptr<QueuePair>> create(std::shared_ptr<ProtectionDomain> domain,
+                                                   CompletionQueue& completions,
+                                                   const QueuePairOptions& options = {});
+  QueuePair(Private, std::shared_ptr<ProtectionDomain> domain, CompletionQueue& completions,
+            const QueuePairOptions& options);
+  ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  ibv_qp* handle() const noexcept { return handle_; }
+  std::uint32_t number() const noexcept { return handle_->qp_num; }
+  std::uint8_t port() const noexcept { return port_; }
+  CompletionQueue& completions() const noexcept { return completions_; }
+  std::size_t inline_bytes_max() const noexcept { return inline_bytes_max_; }
+  /// Sends, writes, reads and atomics that the device has.
+  std::size_t sends_posted() const noexcept;
+  std::size_t receives_posted() const noexcept;
+
+  /// Returns the address that the peer's connect() takes.
+  const AddressInfo& address() const noexcept { return address_; }
+  /// Connects to the queue pair of that address, which has to do the same. On Ethernet this blocks, up to a
+  /// second, while the kernel does not know the way to the address: a loop with other things to do has
+  /// way_to() looked for on another thread first. Errors: kInvalidArgument for
+  /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
+  /// connected or failed already, kUnavailable when nobody answers to the peer's address.
+  Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
+  /// Returns the way that connect() with the same arguments needs.
+  Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
+
+  /// Instead, with what the connection manager (rdma_cm) says of each state. First, before it connects: the
+  /// port and the partition of the way. Errors: kInvalidArgument when the device does not have them.
+  Status prepare(const Transition& initialised);
+  /// Then both other states. How often and how soon packets are sent again is in `options`, all else in what
+  /// the manager says. Blocks and errors as connect().
+  Status connect(const Transition& to_receive, const Transition& to_send, const ConnectOptions& options = {});
+  Way way_by(const Transition& to_receive) const;
+
+  /// An operation of it failed, or fail() was called.
+  bool failed() const noexcept { return failed_; }
+  /// The MTU that both sides use. After connect().
+  ibv_mtu mtu() const noexcept { return mtu_; }
+
+  /// Sends one message, which takes one receive of the peer's. Returns Result<void> when the peer's device
+  /// has all of it. Cancel: the coroutine goes on, the message is sent all the same. Errors: kUnavailable
+  /// when the peer is gone, kResourceExhausted when it has no receive.
+  [[nodiscard]] detail::Posted<detail::Send> send(const Memory& memory) { return send({&memory, 1}); }
+  [[nodiscard]] detail::Posted<detail::Send> send(std::span<const Memory> memory);
+  [[nodiscard]] detail::Posted<detail::Send> send_with_immediate(std::span<const Memory> memory,
+                                                                 std::uint32_t immediate);
+
+  /// Receives one message; see SharedReceiveQueue::receive(). Not with shared receives.
+  [[nodiscard]] detail::Posted<detail::Receive> receive(const Memory& memory) {
+    return receive({&memory, 1});
+  }
+  [[nodiscard]] detail::Posted<detail::Receive> receive(std::span<const Memory> memory);
+
+  /// Writes `memory` to the beginning of `to`. Returns Result<void> when it is there. Cancel: as send().
+  /// Errors: kPermissionDenied when the peer's region does not allow it, which ends both queue pairs.
+  [[nodiscard]] detail::Posted<detail::Write> write(const Memory& memory, const RemoteMemory& to) {
+    return write({&memory, 1}, to);
+  }
+  [[nodiscard]] detail::Posted<detail::Write> write(std::span<const Memory> memory, const RemoteMemory& to);
+  /// The same, and then takes a receive of the peer's, which gets `immediate`.
+  [[nodiscard]] detail::Posted<detail::Write> write_with_immediate(std::span<const Memory> memory,
+                                                                   const RemoteMemory& to,
+                                                                   std::uint32_t immediate);
+  /// Fills `memory` from the beginning of `from`. Cancel: the coroutine goes on, `memory` is written all the
+  /// same. Errors: as write().
+  [[nodiscard]] detail::Posted<detail::Read> read(const Memory& memory, const RemoteMemory& from) {
+    return read({&memory, 1}, from);
+  }
+  [[nodiscard]] detail::Posted<detail::Read> read(std::span<const Memory> memory, const RemoteMemory& from);
+
+  /// Adds to the 8 bytes at the beginning of `word`, which are 8-aligned; or stores `desired` there if they
+  /// are `expected`. Returns Result<std::uint64_t>: what was there before. Cancel: as send(). Errors: as
+  /// write(), and kInvalidArgument for a word that is not aligned.
+  [[nodiscard]] detail::Posted<detail::Atomic> fetch_add(const RemoteMemory& word, std::uint64_t add);
+  [[nodiscard]] detail::Posted<detail::Atomic> compare_swap(const RemoteMemory& word, std::uint64_t expected,
+                                                            std::uint64_t desired);
+
+  /// Ends the connection: what is under way fails with kUnavailable, through its completions.
+  Status fail();
+
+ private:
+  Status start(const QueuePairOptions& options);
+  Status choose_address(const QueuePairOptions& options);
+  Status make(const QueuePairOptions& options);
+  Status initialise(const QueuePairOptions& options);
+  ibv_ah_attr route_to(const AddressInfo& peer, const ConnectOptions& options) const;
+  Status to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options);
+  Status to_ready_to_send(const ConnectOptions& options);
+  Status move_to(ibv_qp_state state, Transition by, const char* what);
+  void note_gid(const ibv_ah_attr& way);
+  detail::Posted<detail::Atomic> atomic(const detail::Request& request);
+
+  const std::shared_ptr<ProtectionDomain> domain_;
+  CompletionQueue& completions_;
+  const std::size_t segments_max_;
+  const std::uint8_t port_;
+  std::uint8_t gid_index_ = 0;
+  std::size_t reserved_ = 0;
+  ibv_qp* handle_ = nullptr;
+  std::size_t inline_bytes_max_ = 0;
+  bool connected_ = false;
+  /// Nothing is given to the device any more: rxe for one never flushes receives that come later.
+  bool failed_ = false;
+  AddressInfo address_;
+  ibv_mtu mtu_ = IBV_MTU_256;
+  std::unique_ptr<SendQueue> sends_;
+  std::unique_ptr<ReceiveQueue> receives_;
+};
+
+}  // namespace weft::verbs

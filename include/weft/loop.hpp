@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Loops, the threads that run them or work for them, and what they poll besides.
+
+#include "weft/detail/runtime/clock.hpp"         // IWYU pragma: export
+#include "weft/detail/runtime/cpu_latency.hpp"   // IWYU pragma: export
+#include "weft/detail/runtime/loop.hpp"          // IWYU pragma: export
+#include "weft/detail/runtime/loop_options.hpp"  // IWYU pragma: export
+#include "weft/detail/runtime/loop_state.hpp"    // IWYU pragma: export
+#include "weft/detail/runtime/loop_thread.hpp"   // IWYU pragma: export
+#include "weft/detail/runtime/poller.hpp"        // IWYU pragma: export
+#include "weft/detail/runtime/worker_pool.hpp"   // IWYU pragma: export

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Services and stubs of protobuf over calls. Its target is weft::protobuf.
+
+#include "weft/detail/protobuf/call.hpp"             // IWYU pragma: export
+#include "weft/detail/protobuf/channel.hpp"          // IWYU pragma: export
+#include "weft/detail/protobuf/client_stream.hpp"    // IWYU pragma: export
+#include "weft/detail/protobuf/controller.hpp"       // IWYU pragma: export
+#include "weft/detail/protobuf/message.hpp"          // IWYU pragma: export
+#include "weft/detail/protobuf/message_items.hpp"    // IWYU pragma: export
+#include "weft/detail/protobuf/method.hpp"           // IWYU pragma: export
+#include "weft/detail/protobuf/remote_services.hpp"  // IWYU pragma: export
+#include "weft/detail/protobuf/service.hpp"          // IWYU pragma: export
+#include "weft/detail/protobuf/stream.hpp"           // IWYU pragma: export

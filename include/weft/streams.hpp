@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Streams of items in both directions, for coroutines and for threads that block.
+
+#include "weft/detail/functions/blocking_reader.hpp"  // IWYU pragma: export
+#include "weft/detail/functions/blocking_stream.hpp"  // IWYU pragma: export
+#include "weft/detail/functions/blocking_writer.hpp"  // IWYU pragma: export
+#include "weft/detail/functions/client_stream.hpp"    // IWYU pragma: export
+#include "weft/detail/functions/reader.hpp"           // IWYU pragma: export
+#include "weft/detail/functions/stream.hpp"           // IWYU pragma: export
+#include "weft/detail/functions/writer.hpp"           // IWYU pragma: export
