@@ -30,8 +30,8 @@ TimePoint now_and(Duration time) {
   return steady_clock_source().now() + time;
 }
 
-// What UCX has had since `began` is given little time more if that is long ago: many that are stuck wait at the
-// same time, and not one after the other.
+// What UCX has had since `began` is given little time more if that is long ago: many that are stuck wait at
+// the same time, and not one after the other.
 TimePoint end_of_force(TimePoint began) {
   return std::max(began + kReclaimAtMost + kForceAtMost, now_and(kForceAtLeast));
 }
