@@ -75,6 +75,12 @@ weft::Task<int> ask_who_knows(weft::FleetClient& fleet, int article) {
 int ask_and_block(weft::FleetClient& fleet, int article) {  // a thread without a loop
   return weft::blocking(fleet).call<price>(article).value_or(-1);
 }
+
+int ask_two_and_block(weft::FleetClient& fleet, int article) {
+  const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
+  weft::FleetReplies<int> answers = weft::blocking(fleet).call_quorum<price>(2, options, article);
+  return answers.ok() ? answers->front().reply.value() : -1;
+}
 // end: blocking
 
 int main() {
@@ -100,6 +106,7 @@ int main() {
   {
     const std::jthread asks{[&] {
       std::printf("%d\n", ask_and_block(fleet, 9));
+      std::printf("%d, say two of three to a thread\n", ask_two_and_block(fleet, 10));
       loop->stop();
     }};
     loop->run();
