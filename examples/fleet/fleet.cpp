@@ -83,6 +83,13 @@ int ask_two_and_block(weft::FleetClient& fleet, int article) {
 }
 // end: blocking
 
+// begin: on_loop_of
+weft::Task<int> ask_from_here(weft::LoopFleet there, int article) {
+  weft::Result<int> answer = co_await there.call<price>(article);  // on the fleet's loop
+  co_return answer.value_or(-1);                                   // here again
+}
+// end: on_loop_of
+
 int main() {
   std::vector<std::unique_ptr<weft::Server>> servers;
   servers.reserve(3);
@@ -107,6 +114,8 @@ int main() {
     const std::jthread asks{[&] {
       std::printf("%d\n", ask_and_block(fleet, 9));
       std::printf("%d, say two of three to a thread\n", ask_two_and_block(fleet, 10));
+      auto home = weft::Loop::create().value();
+      std::printf("%d, on another loop\n", home->block_on(ask_from_here(weft::on_loop_of(fleet), 11)));
       loop->stop();
     }};
     loop->run();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: weft cannot open this stream: it would belong to one connection
+#include "fleets.weft.hpp"
 #include "weft/client.hpp"
 #include "weft/protobuf_fleet.hpp"
-
-#include "fleets.weft.hpp"
 
 void count(weft::FleetClient& fleet, weft::Client& client, const weft::golden::fleets::Number& number) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

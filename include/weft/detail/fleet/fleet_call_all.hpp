@@ -31,8 +31,8 @@ namespace detail {
 /// Wanted answers of a call that wants the outcome of every server.
 inline constexpr std::size_t kAllServers = SIZE_MAX;
 
-/// A call at each server at once, until `wanted` have succeeded; kAllServers: until all have ended. `source` is
-/// kept in its frame.
+/// A call at each server at once, until `wanted` have succeeded; kAllServers: until all have ended. `source`
+/// is kept in its frame.
 template <typename Body, typename Source>
   requires AttemptBody<Body, Source>
 Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCore> core,

@@ -43,7 +43,8 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
 /// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
 /// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
-/// that its outcome is unknown. Threads without a loop write blocking(fleet).
+/// that its outcome is unknown. Threads without a loop write blocking(fleet), and coroutines of
+/// other loops on_loop_of(fleet).
 ///
 /// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
 /// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
