@@ -33,9 +33,8 @@ class FleetsOfOtherLoops : public ::testing::Test {
   }
 
   LoopFleet make() {
-    run_on(thread_->loop(), [&] {
-      fleet_ = std::make_unique<FleetClient>(thread_->loop(), options_of("static:" + both()));
-    });
+    run_on(thread_->loop(),
+           [&] { fleet_ = std::make_unique<FleetClient>(thread_->loop(), options_of("static:" + both())); });
     return on_loop_of(*fleet_);
   }
   std::string both() const { return first_.url() + "," + second_.url(); }
@@ -141,7 +140,9 @@ TEST_F(FleetsOfOtherLoops, TakeWhatACallCarries) {
   green.set("tenant", "green").value();
   CancelScope scope;
   scope.set_carried(MetadataView{blue}.bytes());
-  const auto told = [&](auto call) { return home_->block_on(with_scope(scope, detail::as_task(std::move(call)))); };
+  const auto told = [&](auto call) {
+    return home_->block_on(with_scope(scope, detail::as_task(std::move(call))));
+  };
   EXPECT_EQ(told(fleet.call<tenant>()).value(), "tenant=blue;");
   const FleetCallOptions with_green{.call = {.metadata = green.view()}};
   EXPECT_EQ(told(fleet.call<tenant>(with_green)).value(), "tenant=green;");

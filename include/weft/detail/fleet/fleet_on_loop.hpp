@@ -137,8 +137,8 @@ class LoopFleet {
   std::shared_ptr<detail::Mailbox> mailbox_;
 };
 
-/// Calls functions of a fleet that belongs to another loop, which must exist while this is called and need not
-/// be there afterwards. Thread: any; what it gives is awaited inside a turn of a loop.
+/// Calls functions of a fleet that belongs to another loop, which must exist while this is called and need
+/// not be there afterwards. Thread: any; what it gives is awaited inside a turn of a loop.
 inline LoopFleet on_loop_of(FleetClient& fleet) {
   return LoopFleet{fleet};
 }
