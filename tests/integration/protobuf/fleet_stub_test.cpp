@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "shelf.weft.hpp"
 #include "weft/detail/balancing/consistent_hash.hpp"
 #include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/calls/client_interceptor.hpp"
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 
@@ -65,6 +67,22 @@ test::Book book_of(std::string title) {
   return book;
 }
 
+/// Marks what passes it, and counts.
+class Marker : public ClientInterceptor {
+ public:
+  Status before(OutgoingCall& call) override {
+    ++begun;
+    targets.emplace(call.target());
+    if (call.metadata().find("tenant")) return {};
+    return call.set("tenant", "marked").status();
+  }
+  void after(const EndedCall&) noexcept override { ++ended; }
+
+  int begun = 0;
+  int ended = 0;
+  std::set<std::string> targets;
+};
+
 using Outcome = std::optional<Result<test::Book>>;
 
 class ProtobufFleetStubs : public ProtobufTest {
@@ -94,12 +112,14 @@ class ProtobufFleetStubs : public ProtobufTest {
     options.balancing = std::move(balancing);
     options.outliers.reset();
     options.pool.spare_idle_timeout = std::chrono::hours{1};
+    options.pool.client.interceptors = {marker_};
     fleet_ = std::make_unique<FleetClient>(loop(), std::move(options));
     for (int i = 0; i < 100 && fleet_->stats().ready < kServers; ++i) {
       const FleetCallOptions with_key{.key_hash = key_hash(std::to_string(i))};
       EXPECT_TRUE(await(test::ShelfFleetStub{*fleet_}.Look(with_key, book_of("hello"))).ok());
     }
     for (Librarian& librarian : librarians_) librarian.calls = 0;
+    *marker_ = Marker{};
     return *fleet_;
   }
   int calls() const {
@@ -145,6 +165,7 @@ class ProtobufFleetStubs : public ProtobufTest {
   std::array<Librarian, kServers> librarians_;
   std::array<Echo, kServers> echoes_;
   Shop shop_;
+  const std::shared_ptr<Marker> marker_ = std::make_shared<Marker>();
   std::array<std::unique_ptr<Server>, kServers> servers_;
   std::unique_ptr<FleetClient> fleet_;
 };
@@ -322,6 +343,31 @@ TEST_F(ProtobufFleetStubs, AreCancelledAndDroppedWithTheirCaller) {
   ASSERT_TRUE(turn_until(loop(), [&] { return busy() == nullptr; }));
   EXPECT_FALSE(dropped.has_value());
   EXPECT_EQ(fleet.stats().calls_in_flight, 0u);
+}
+
+TEST_F(ProtobufFleetStubs, PassInterceptorsWithEachAttempt) {
+  FleetClient& fleet = make();
+  EXPECT_TRUE(await(test::EchoFleetStub{fleet}.Say(echo_request("hi"))).ok());
+  int marked = 0;
+  for (const Echo& echo : echoes_) marked += echo.tenant == "marked" ? 1 : 0;
+  EXPECT_EQ(marked, 1);
+  EXPECT_EQ(marker_->begun, 1);
+  EXPECT_EQ(marker_->ended, 1);
+
+  Scope scope;
+  hold_all(true);
+  Outcome looked;
+  *marker_ = Marker{};
+  run_in_turn([&] { scope.spawn(&ProtobufFleetStubs::look, &fleet, FleetCallOptions{}, &looked); });
+  ASSERT_TRUE(gets_busy());
+  const Librarian& lost = *busy();
+  hold_all(false);
+  crash(lost);
+  ASSERT_TRUE(ends(looked));
+  EXPECT_TRUE(looked->ok()) << looked->status().to_string();
+  EXPECT_EQ(marker_->begun, 2);
+  EXPECT_EQ(marker_->ended, 2);
+  EXPECT_EQ(marker_->targets.size(), 2u) << "each has the server that it goes to";
 }
 
 TEST_F(ProtobufFleetStubs, EndWithAFleetThatIsClosed) {

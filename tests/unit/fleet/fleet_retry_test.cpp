@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-13: which failures a fleet tries again, by its options and by those of one call, and whom its policies choose.
+// CR-13: which failures a fleet tries again, by its options and by those of one call, and whom its policies
+// choose.
 #include <memory>
 #include <utility>
 
@@ -133,9 +134,8 @@ TEST_F(FleetPolicies, AskTheZoneOfTheClientWhileItIsThereAndTheOthersThen) {
   for (int i = 0; i < 4; ++i) serve(i);
   FleetOptions given;
   given.name = "static:" + url(0) + " zone=near," + url(1) + " zone=near," + url(2) + " zone=far," + url(3);
-  given.balancing =
-      std::make_unique<LocalityFirst>(LocalityFirstOptions{.zone = "near"}, std::make_unique<RoundRobin>(),
-                                      std::make_unique<RoundRobin>());
+  given.balancing = std::make_unique<LocalityFirst>(
+      LocalityFirstOptions{.zone = "near"}, std::make_unique<RoundRobin>(), std::make_unique<RoundRobin>());
   FleetClient& fleet = make_named(std::move(given));
   const auto call = [&](int calls) {
     for (int i = 0; i < calls; ++i) {
