@@ -23,8 +23,8 @@ namespace weft::ucx::detail {
 
 namespace {
 
-// Until UCX's parser was told the prefix of a transport's settings it found one only without: the name must
-// then be no other transport's, as this one is none's.
+// As long as UCX's parser was not told the prefix of a transport's settings it found one only without it, for
+// all transports that have such a one. TCP alone has this.
 constexpr bool kParserKnowsPrefixes = !std::is_invocable_v<decltype(&ucs_config_parser_set_value), void*,
                                                            ucs_config_field_t*, const char*, const char*>;
 constexpr const char* kTcpSegmentSetting = kParserKnowsPrefixes ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE";
