@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says what a block costs in a list of many, over tcp: 10,000 blocks of 4 KiB in one run, in a list, at equal
-// distances and in a call each, sent and landed. Times are of both ends together, without those of the same
-// bytes in one run: what being a list costs.
+// Says what a block costs in a list of many: 10,000 blocks of 4 KiB in one run, in a list, at equal distances
+// and in a call each, sent and landed. Times are of both ends together, without those of the same bytes in
+// one run: what being a list costs.
+//   block_lists [BLOCKS [URL [UCX_TRANSPORT...]]]
+// URL is what the server listens on, tcp://127.0.0.1:0 unless it is said. UCX transports are by UCX's names;
+// with cma among them its error mode is none, as cma needs.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -137,18 +140,29 @@ void print(std::string_view name, Cost cost, Cost base) {
               cost.cpu, cost.wall - base.wall, cost.cpu - base.cpu);
 }
 
+weft::TransportOptions transports(const std::vector<std::string>& of_ucx) {
+  weft::TransportOptions options;
+  options.ucx.transports = of_ucx;
+  if (std::ranges::find(of_ucx, "cma") != of_ucx.end()) options.ucx.error_mode = weft::UcxErrorMode::kNone;
+  return options;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t blocks = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const std::size_t blocks = !words.empty() ? std::strtoul(words[0].c_str(), nullptr, 10) : 10'000;
+  const std::string url = words.size() > 1 ? words[1] : "tcp://127.0.0.1:0";
+  const std::vector<std::string> of_ucx(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)),
+                                        words.end());
   const std::size_t bytes = blocks * kBlockBytes;
   answer_memory().assign(bytes, std::byte{7});
-  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 1}};
+  weft::Server server{{.listen = {url}, .threads = 1}, transports(of_ucx)};
   server.register_handler<take>();
   server.register_handler<give>();
   server.start().value();
   auto loop = weft::Loop::create().value();
-  weft::Client client{*loop, {.connect = server.urls().front()}};
+  weft::Client client{*loop, {.connect = server.urls().front()}, transports(of_ucx)};
 
   std::vector<std::byte> for_whole(bytes + kBlockBytes, std::byte{1});
   std::vector<std::byte> for_apart(blocks * kStride + kBlockBytes, std::byte{2});

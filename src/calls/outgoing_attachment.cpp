@@ -26,7 +26,7 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     const Bytes rest = memory_.rest();
     std::size_t part = std::min(bytes, rest.size());
     ++leases_;
-    if (outbox.lease_policy().gathers(part)) {
+    if (outbox.lease_policy().gathers(memory_, bytes)) {
       part = outbox.append_gathered(memory_, bytes, *this);
     } else if (outbox.append_leased(rest.first(part), *this, part < bytes)) {
       memory_.pass(part);

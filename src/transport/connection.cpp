@@ -17,7 +17,7 @@ namespace weft::detail {
 namespace {
 
 LeasePolicy lease_policy(const Capabilities& capabilities) {
-  return LeasePolicy{capabilities.lease_bytes_min, capabilities.gathers};
+  return LeasePolicy{capabilities.lease_bytes_min, capabilities.gathers, capabilities.gathers_much};
 }
 
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
@@ -366,7 +366,7 @@ Moved Connection::receive_once() {
     }
   }
   iovec places[AttachmentPlace::kPlacesMax];
-  const std::size_t count = framer_.receive_into(places);
+  const std::size_t count = framer_.receive_into({places, capabilities_->landing_runs_max + 1});
   if (count == 0) {
     close(Status::of<kNoMemoryToReceive>());
     return {};

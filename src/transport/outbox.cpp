@@ -12,9 +12,6 @@ namespace weft::detail {
 
 namespace {
 
-// Of one lease; a connection looks at as many segments at a time.
-constexpr std::size_t kGatheredRunsMax = 64;
-
 std::byte* aligned_up(std::byte* at) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   return at + ((8 - (address & 7)) & 7);
@@ -147,7 +144,7 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
 // The list of the runs lies in the open chunk, in front of what is queued next there.
 std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_t bytes,
                                     SendLease& lease) noexcept {
-  constexpr std::size_t kListBytes = kGatheredRunsMax * sizeof(iovec);
+  constexpr std::size_t kListBytes = LeasePolicy::kGatheredRunsMax * sizeof(iovec);
   constexpr std::size_t kRoom = 8 + kListBytes + 8 + QueuedAttachment::kEndBytesMax;
   if (!pieces_.reserve(2)) return 0;
   if (!open_chunk_ || kRoom > static_cast<std::size_t>(limit_ - cursor_)) {

@@ -87,7 +87,7 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
 std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept {
   auto unlisted = static_cast<std::size_t>(attachment_left_);
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
-  landing_places_ = static_cast<std::uint8_t>(count);
+  landing_places_ = static_cast<std::uint16_t>(count);
   if (unlisted > 0) return count;
   std::size_t room = chunk_->capacity() - filled_;
   if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);

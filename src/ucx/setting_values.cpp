@@ -54,6 +54,17 @@ bool takes(const ucs_config_field_t& field, std::size_t bytes, const char* value
   return true;
 }
 
+// Returns the field's own value as UCX prints it: "8kb" of a table is "8K" there.
+std::string usual_value_of(const ucs_config_field_t& field, std::size_t bytes) {
+  const char* const usual = field.dfl_value != nullptr ? field.dfl_value : "";
+  std::vector<std::max_align_t> scratch(bytes / sizeof(std::max_align_t) + 1);
+  if (field.parser.read(usual, scratch.data(), field.parser.arg) != 1) return usual;
+  std::array<char, 256> printed{};
+  const int done = field.parser.write(printed.data(), printed.size() - 1, scratch.data(), field.parser.arg);
+  field.parser.release(scratch.data(), field.parser.arg);
+  return done == 1 ? printed.data() : usual;
+}
+
 std::string help_of(const ucs_config_field_t& field) {
   std::array<char, 256> help{};
   field.parser.help(help.data(), help.size() - 1, field.parser.arg);
@@ -78,8 +89,8 @@ std::string misfit(const std::string& name, const std::string& value) {
 std::optional<std::string> usual_value(const std::string& name) {
   std::optional<std::string> usual;
   Search{name,
-         [&](const ucs_config_field_t& field, std::size_t) {
-           if (!usual) usual = field.dfl_value != nullptr ? field.dfl_value : "";
+         [&](const ucs_config_field_t& field, std::size_t bytes) {
+           if (!usual) usual = usual_value_of(field, bytes);
          }}
       .everywhere();
   return usual;

@@ -12,8 +12,8 @@ namespace weft::ucx::detail {
 /// modules.
 std::string misfit(const std::string& name, const std::string& value);
 
-/// Returns the value that UCX uses for a setting that nobody set; none for a name that is no setting. Loads
-/// the transports' modules.
+/// Returns the value that UCX uses for a setting that nobody set, as UCX prints it; none for a name that is
+/// no setting. Loads the transports' modules.
 std::optional<std::string> usual_value(const std::string& name);
 
 }  // namespace weft::ucx::detail

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <sstream>
 #include <string_view>
+#include <type_traits>
 
 #include "ucx/environment.hpp"
 #include "ucx/printed.hpp"
@@ -21,6 +22,12 @@
 namespace weft::ucx::detail {
 
 namespace {
+
+// As long as UCX's parser was not told the prefix of a transport's settings it found one only without it, for
+// all transports that have such a one. TCP alone has this.
+constexpr bool kParserKnowsPrefixes = !std::is_invocable_v<decltype(&ucs_config_parser_set_value), void*,
+                                                           ucs_config_field_t*, const char*, const char*>;
+constexpr const char* kTcpSegmentSetting = kParserKnowsPrefixes ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE";
 
 // Every setting of UCX and of the transports that are installed. The modules are loaded first: each brings
 // its own.
@@ -78,36 +85,70 @@ bool opens_shared_memory(const std::vector<std::string>& transports) {
   });
 }
 
-// Whether options, the environment or UCX's file of settings chose them.
-std::vector<std::string> transports_in_effect(const ucp_config_t* config, const ContextOptions& options) {
-  if (!options.transports.empty()) return one_by_one(options.transports);
-  const std::string all = printed(
-      [config](std::FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
-  return one_by_one({value_in(all, "UCX_TLS").value_or("all")});
+// Whether UCX may open TCP: that is not so on devices of RDMA alone, whose names end in a port.
+bool opens_tcp(const std::vector<std::string>& transports, const std::vector<std::string>& devices) {
+  const bool leaves_out = !transports.empty() && transports.front().starts_with('^');
+  const bool named = std::any_of(transports.begin(), transports.end(), [](std::string_view name) {
+    if (name.starts_with('^')) name.remove_prefix(1);
+    return name == "tcp" || name == "all";
+  });
+  return named != leaves_out && std::any_of(devices.begin(), devices.end(), [](const std::string& name) {
+           return name.find(':') == std::string::npos;
+         });
 }
 
-// Whether the environment or UCX's file of settings says anything of a setting of the group of shared memory,
-// for the group or for one of it. `known` is everything as it is in effect.
-bool is_said(const std::string& name, const std::string& known, const ContextOptions& options) {
-  for (const char* const one : {"MM_", "POSIX_", "SYSV_", "XPMEM_"}) {
-    if (in_environment(options.environment_prefix, one + name)) return true;
-    const auto value = value_in(known, std::string{"UCX_"} + one + name);
-    if (value && value != usual_value(one + name)) return true;
+/// Transports and devices that are in effect, whether options, the environment or UCX's file of settings
+/// chose them.
+struct Choice {
+  Choice(const ucp_config_t* config, const ContextOptions& options) {
+    const std::string all = printed(
+        [config](std::FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+    const auto in_effect = [&](const std::vector<std::string>& ours, const char* variable) {
+      return one_by_one(ours.empty() ? std::vector{value_in(all, variable).value_or("all")} : ours);
+    };
+    transports = in_effect(options.transports, "UCX_TLS");
+    devices = in_effect(options.devices, "UCX_NET_DEVICES");
   }
-  return false;
+  std::vector<std::string> transports;
+  std::vector<std::string> devices;
+};
+
+// Whether the environment or UCX's file of settings says anything of one of these settings. `known` is
+// everything as it is in effect.
+bool is_said(const std::vector<std::string>& names, const std::string& known, const ContextOptions& options) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    if (in_environment(options.environment_prefix, name)) return true;
+    const auto value = value_in(known, "UCX_" + name);
+    return value && value != usual_value(name);
+  });
+}
+
+bool is_set(const ContextOptions& options, std::string_view name) {
+  return std::any_of(options.settings.begin(), options.settings.end(),
+                     [&](const auto& setting) { return setting.first == name; });
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-void add_shared_memory_defaults(Settings& settings, const ContextOptions& options) {
-  if (!options.shared_memory_in_peer_mode && options.shared_memory_element_bytes == 0) return;
+void add_defaults(Settings& settings, const Choice& choice, const ContextOptions& options) {
+  const bool of_shared_memory =
+      opens_shared_memory(choice.transports) &&
+      (options.shared_memory_in_peer_mode || options.shared_memory_element_bytes != 0);
+  const bool of_tcp = options.tcp_segment_bytes != 0 && opens_tcp(choice.transports, choice.devices);
+  if (!of_shared_memory && !of_tcp) return;
   const std::string known = print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN);
-  const auto add = [&](const std::string& name, std::string value) {
-    if (!is_said(name, known, options)) settings.emplace_back("MM_" + name, std::move(value));
+  // A setting of the group of shared memory may be said for the group or for one of it.
+  const auto add_of_shared_memory = [&](const std::string& name, std::string value) {
+    if (is_said({"MM_" + name, "POSIX_" + name, "SYSV_" + name, "XPMEM_" + name}, known, options)) return;
+    settings.emplace_back("MM_" + name, std::move(value));
   };
-  if (options.shared_memory_in_peer_mode) add("ERROR_HANDLING", "y");
-  if (options.shared_memory_element_bytes != 0) {
-    add("FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
+  if (of_shared_memory && options.shared_memory_in_peer_mode) add_of_shared_memory("ERROR_HANDLING", "y");
+  if (of_shared_memory && options.shared_memory_element_bytes != 0) {
+    add_of_shared_memory("FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
+  }
+  if (of_tcp && !is_set(options, "TCP_TX_SEG_SIZE") && !is_set(options, "TCP_RX_SEG_SIZE") &&
+      !is_said({"TCP_TX_SEG_SIZE", "TCP_RX_SEG_SIZE"}, known, options)) {
+    settings.emplace_back(kTcpSegmentSetting, std::to_string(options.tcp_segment_bytes));
   }
 }
 
@@ -132,9 +173,7 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
   Settings settings;
   if (!options.transports.empty()) settings.emplace_back("TLS", joined(options.transports));
   if (!options.devices.empty()) settings.emplace_back("NET_DEVICES", joined(options.devices));
-  if (opens_shared_memory(transports_in_effect(config, options))) {
-    add_shared_memory_defaults(settings, options);
-  }
+  add_defaults(settings, {config, options}, options);
   if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");
   for (const auto& [name, value] : settings) {
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;

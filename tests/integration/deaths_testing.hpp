@@ -57,18 +57,18 @@ Task<void> note_end(Call<R> call, Ends* ends) {
   }
 }
 
-/// Calls of every sort to one server: many that nobody answers, and a few of `large` bytes.
+/// Calls of every sort to one server: many that nobody answers, and a few of `large` bytes, in one run and in
+/// blocks.
 struct Calls {
   explicit Calls(std::size_t large_bytes)
       : sent(pattern(large_bytes)), landings{2, std::vector<std::byte>(large_bytes)} {}
 
   void start(Client& client) {
     for (int i = 0; i < 64; ++i) scope.spawn(&note_end<int>, client.start<wait_for_ever>(i), &small);
-    for (auto& landing : landings) {
-      scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = Bytes{sent}}), &large);
-      scope.spawn(&note_end<std::uint64_t>,
-                  client.start<produce>({.landing = landing}, std::uint64_t{sent.size()}, 1u), &large);
-    }
+    start_large(client, Bytes{sent}, landings[0]);
+    const std::size_t blocks = sent.size() / (2 * kBlock);
+    start_large(client, AttachmentView::strided(sent, blocks, kBlock, 2 * kBlock),
+                LandingView::strided(landings[1], blocks, kBlock, 2 * kBlock));
     small.started = 64;
     large.started = 4;
   }
@@ -79,6 +79,14 @@ struct Calls {
     EXPECT_EQ(large.unavailable + large.ok, large.started) << "F2: " << large.other;
     loop.block_on(faults::join(scope));
   }
+
+  void start_large(Client& client, AttachmentView attachment, LandingView landing) {
+    const std::uint64_t bytes = landing.bytes();
+    scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = attachment}), &large);
+    scope.spawn(&note_end<std::uint64_t>, client.start<produce>({.landing = landing}, bytes, 1u), &large);
+  }
+
+  static constexpr std::size_t kBlock = 4096;
 
   Ends small;
   Ends large;

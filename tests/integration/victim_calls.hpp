@@ -17,15 +17,25 @@ inline void say(const std::string& line) {
   std::fflush(stdout);
 }
 
+inline constexpr std::size_t kVictimsBlock = 4096;
+
+/// In one run and in blocks, in turns.
 inline Task<void> send_for_ever(Client* client, const std::vector<std::byte>* bytes) {
-  for (;;) {
-    [[maybe_unused]] const auto sum = co_await client->call<sum_up>(CallOptions{.attachment = Bytes{*bytes}});
+  const AttachmentView blocks =
+      AttachmentView::strided(*bytes, bytes->size() / (2 * kVictimsBlock), kVictimsBlock, 2 * kVictimsBlock);
+  for (bool in_blocks = false;; in_blocks = !in_blocks) {
+    CallOptions options{.attachment = Bytes{*bytes}};
+    if (in_blocks) options.attachment = blocks;
+    [[maybe_unused]] const auto sum = co_await client->call<sum_up>(options);
   }
 }
 inline Task<void> fetch_for_ever(Client* client, std::vector<std::byte>* landing) {
-  const std::uint64_t size = landing->size();
-  for (;;) {
-    const CallOptions options{.landing = *landing};
+  const LandingView blocks =
+      LandingView::strided(*landing, landing->size() / (2 * kVictimsBlock), kVictimsBlock, 2 * kVictimsBlock);
+  for (bool in_blocks = true;; in_blocks = !in_blocks) {
+    CallOptions options{.landing = *landing};
+    if (in_blocks) options.landing = blocks;
+    const std::uint64_t size = options.landing.bytes();
     [[maybe_unused]] const auto there = co_await client->call<produce>(options, size, 1u);
   }
 }

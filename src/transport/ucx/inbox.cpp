@@ -148,7 +148,7 @@ Moved Inbox::receive(std::span<const iovec> into, std::span<const iovec> landing
       case MessageKind::kBytes:
         return take_bytes(into);
       case MessageKind::kPiece:
-        return take_piece(landing.empty() ? iovec{} : landing.front());
+        return take_piece(landing);
       case MessageKind::kEnd:
         if (protocol().take_end()) sender_.send_control();
         return Moved::ended();
@@ -204,28 +204,12 @@ void Inbox::taken(const Arrival& arrival) noexcept {
   if (protocol().credit().untold() >= window_bytes_ / 2) sender_.want_control(MessageKind::kCredit);
 }
 
-// Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
-Moved Inbox::take_piece(const iovec& landing) {
+// The attachment may have no place, or not be wanted any more: what has none comes to memory of ours.
+Moved Inbox::take_piece(std::span<const iovec> landing) {
   Arrival& front = queue_.front();
-  void* const piece = front.data;
-  auto* to = static_cast<std::byte*>(landing.iov_base);
-  if (landing.iov_len < front.bytes) {
-    to = static_cast<std::byte*>(std::malloc(front.bytes));
-    if (to == nullptr) return Moved::failed(ENOMEM);
-    front.memory = Arrival::Memory::kCopied;
-  } else {
-    front.memory = Arrival::Memory::kNone;
-  }
-  front.data = to;
-  ucp_request_param_t params{};
-  params.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  params.cb.recv_am = &Operation::on_received;
-  params.user_data = &landing_;
-  landing_.begin(front.bytes);
-  const ucs_status_t status =
-      landing_.answered(ucp_am_recv_data_nbx(worker_->worker().handle(), piece, to, front.bytes, &params));
-  if (status == UCS_INPROGRESS) return landed();
+  void* const descriptor = front.data;
+  if (!landing_.place(front, landing)) return Moved::failed(ENOMEM);
+  if (landing_.begin(worker_->worker().handle(), descriptor) == UCS_INPROGRESS) return landed();
   --pieces_queued_;
   return Moved::failed(ECONNRESET);
 }
@@ -233,23 +217,23 @@ Moved Inbox::take_piece(const iovec& landing) {
 // What became of the piece at the front of the queue.
 Moved Inbox::landed() {
   // A copy of ours is nobody else's memory.
-  if (!landing_.is_done()) return lands_in_place() ? Moved::begun() : Moved::blocked();
+  if (!landing_.operation().is_done()) return lands_in_place() ? Moved::begun() : Moved::blocked();
   const ucs_status_t status = landing_.fetch();
   --pieces_queued_;
   if (status != UCS_OK || queue_.empty()) return Moved::failed(ECONNRESET);
-  Arrival& front = queue_.front();
-  if (front.memory == Arrival::Memory::kNone) {
+  if (Arrival& front = queue_.front(); front.memory == Arrival::Memory::kNone) {
     queue_.pop_front();
-    return Moved::some(landing_.bytes(), queue_.empty());
+  } else {
+    // From here on like any other bytes, which cost nothing.
+    front.kind = MessageKind::kBytes;
   }
-  // From here on like any other bytes, which cost nothing.
-  front.kind = MessageKind::kBytes;
+  if (landing_.in_place() > 0) return Moved::some(landing_.in_place(), queue_.empty());
   conversation_.touch();
   return Moved::blocked();
 }
 
 void Inbox::forget() noexcept {
-  const std::size_t kept = landing_.flies() ? 1 : 0;
+  const std::size_t kept = landing_.operation().flies() ? 1 : 0;
   for (auto& [sequence, early] : early_) drop(early.arrival);
   early_.clear();
   while (queue_.size() > kept) {

@@ -10,6 +10,7 @@
 #include "transport/ucx/arrival.hpp"
 #include "transport/ucx/conversation.hpp"
 #include "transport/ucx/operation.hpp"
+#include "transport/ucx/piece_landing.hpp"
 #include "transport/ucx/sender.hpp"
 #include "transport/ucx/shared_worker.hpp"
 #include "weft/detail/coro/ring.hpp"
@@ -25,10 +26,7 @@ class Inbox {
  public:
   /// `window_bytes` may be on their way to it.
   Inbox(Conversation& conversation, Sender& sender, std::size_t window_bytes) noexcept
-      : conversation_(conversation),
-        sender_(sender),
-        window_bytes_(window_bytes),
-        landing_(conversation, Operation::Ends::kWhenFetched) {}
+      : conversation_(conversation), sender_(sender), window_bytes_(window_bytes), landing_(conversation) {}
 
   /// Takes messages from `worker`, which outlives it. Before the first one.
   void begin(SharedWorker& worker) noexcept { worker_ = &worker; }
@@ -36,7 +34,7 @@ class Inbox {
   /// For the worker, inside progress. True: `data` stays ours.
   bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
   /// receive() has something to say.
-  bool readable() const noexcept { return !queue_.empty() || landing_.is_done(); }
+  bool readable() const noexcept { return !queue_.empty() || landing_.operation().is_done(); }
   /// Many messages wait, and each holds a buffer of UCX's: makes copies of them.
   void keep_own_copies() noexcept;
 
@@ -46,9 +44,9 @@ class Inbox {
   Moved landed();
   /// UCX may write to memory of the owner's.
   bool lands_in_place() const noexcept {
-    return landing_.active() && !queue_.empty() && queue_.front().memory == Arrival::Memory::kNone;
+    return landing_.active() && !queue_.empty() && landing_.in_place() > 0;
   }
-  const Operation& landing() const noexcept { return landing_; }
+  const Operation& landing() const noexcept { return landing_.operation(); }
 
   /// Gives back what is here, but for what UCX may be writing to.
   void forget() noexcept;
@@ -71,7 +69,7 @@ class Inbox {
   void drop(Arrival& arrival) noexcept;
   bool copy_out(Arrival& arrival) noexcept;
   Moved take_bytes(std::span<const iovec> into);
-  Moved take_piece(const iovec& landing);
+  Moved take_piece(std::span<const iovec> landing);
   void taken(const Arrival& arrival) noexcept;
   MessageProtocol& protocol() const noexcept { return conversation_.protocol(); }
 
@@ -81,8 +79,8 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Receive into which the piece at the front goes, which may be to a copy of our own.
-  Operation landing_;
+  /// Of the piece at the front, which is what comes to memory of our own then.
+  PieceLanding landing_;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t pieces_queued_ = 0;
   bool piece_expected_ = false;

@@ -107,6 +107,7 @@ Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
   }
   of_context.settings = options.settings;
   of_context.shared_memory_element_bytes = kSharedMemoryElementBytes;
+  of_context.tcp_segment_bytes = kTcpSegmentBytes;
   return ucx::Context::create(of_context);
 }
 

@@ -26,15 +26,22 @@ void Sender::begin(ucx::Endpoint endpoint, PeerEnd peer) noexcept {
 
 ucs_status_t Sender::post(Operation& operation, const MessageHeader& header, const void* data,
                           std::size_t bytes) noexcept {
-  store_active_message_header(operation.header(), {header, peer_.slot, peer_.key});
-  operation.begin(bytes);
   ucp_request_param_t params;
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.flags = header.kind == MessageKind::kPiece ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
+  operation.begin(bytes);
+  return post(operation, params, header, data, bytes);
+}
+
+inline ucs_status_t Sender::post(Operation& operation, ucp_request_param_t& params,
+                                 const MessageHeader& header, const void* buffer,
+                                 std::size_t count) noexcept {
+  store_active_message_header(operation.header(), {header, peer_.slot, peer_.key});
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &Operation::on_sent;
   params.user_data = &operation;
   return operation.answered(ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header(),
-                                            kActiveMessageHeaderBytes, data, bytes, &params));
+                                            kActiveMessageHeaderBytes, buffer, count, &params));
 }
 
 // Bytes that a message may have.
@@ -46,13 +53,13 @@ std::size_t Sender::room() const noexcept {
 Moved Sender::send(std::span<const iovec> from, std::size_t leased) {
   if (sending_.active()) return sent();
   if (endpoint_.handle() == nullptr || conversation_.has_failed()) return Moved::failed(ECONNRESET);
-  if (leased >= options_.rendezvous_bytes_min) return send_piece(from[0], leased);
+  if (leased >= options_.rendezvous_bytes_min) return send_piece(from, leased);
+  asked_ = false;
   const std::size_t bytes = std::min({from[0].iov_len, options_.message_bytes, room()});
   if (bytes == 0) {
     blocked_ = true;
     return Moved::blocked();
   }
-  asked_ = false;
   const auto cost = static_cast<std::uint32_t>(bytes + kMessageCost);
   return posted(post(sending_, protocol().stamp(MessageKind::kBytes, cost), from[0].iov_base, bytes), bytes);
 }
@@ -65,15 +72,22 @@ inline Moved Sender::posted(ucs_status_t status, std::size_t bytes) noexcept {
   return status == UCS_INPROGRESS ? Moved::begun(bytes) : Moved::failed(ECONNRESET);
 }
 
-Moved Sender::send_piece(const iovec& from, std::size_t leased) {
+Moved Sender::send_piece(std::span<const iovec> from, std::size_t leased) {
   if (!has_place()) {
     if (!std::exchange(asked_, true)) want_control(MessageKind::kAsk);
     blocked_ = true;
     return Moved::blocked();
   }
-  const std::size_t bytes = std::min(leased, kPieceBytes);
-  if (bytes == leased) asked_ = false;
-  return posted(post(sending_, protocol().stamp(MessageKind::kPiece), from.iov_base, bytes), bytes);
+  // Without memory to list many runs the first one has to do.
+  if (!piece_.list(from, std::min(leased, kPieceBytes))) piece_.list(from.first(1), from[0].iov_len);
+  ucp_request_param_t params;
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_AM_SEND_FLAG_RNDV;
+  piece_.describe(params);
+  sending_.begin(piece_.bytes());
+  return posted(
+      post(sending_, params, protocol().stamp(MessageKind::kPiece), piece_.buffer(), piece_.count()),
+      piece_.bytes());
 }
 
 Moved Sender::sent() {

@@ -10,6 +10,7 @@
 
 #include "transport/ucx/conversation.hpp"
 #include "transport/ucx/operation.hpp"
+#include "transport/ucx/run_list.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/ucx.hpp"
 #include "weft/detail/ucx/endpoint.hpp"
@@ -60,8 +61,10 @@ class Sender {
 
   ucs_status_t post(Operation& operation, const MessageHeader& header, const void* data,
                     std::size_t bytes) noexcept;
+  ucs_status_t post(Operation& operation, ucp_request_param_t& params, const MessageHeader& header,
+                    const void* buffer, std::size_t count) noexcept;
   Moved posted(ucs_status_t status, std::size_t bytes) noexcept;
-  Moved send_piece(const iovec& from, std::size_t leased);
+  Moved send_piece(std::span<const iovec> from, std::size_t leased);
   void flush() noexcept;
   std::size_t room() const noexcept;
   bool has_place() const noexcept {
@@ -74,10 +77,13 @@ class Sender {
   ucx::Endpoint endpoint_;
   PeerEnd peer_;
   Operation sending_;
+  /// The piece that it sends.
+  RunList piece_;
   std::array<Operation, kControlOperations> controls_;
   Operation flush_;
-  /// The bytes at the front were asked for by the last of `asks_`; every ask is answered, also one whose
-  /// bytes went another way meanwhile.
+  /// The bytes at the front were asked for by the last of `asks_`, and so is all that is leased behind them
+  /// before other bytes are sent: it is of the same attachment. Every ask is answered, also one whose bytes
+  /// went another way meanwhile.
   bool asked_ = false;
   std::uint32_t asks_ = 0;
   std::uint32_t places_ = 0;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
-#include "weft/detail/transport/attachment_place.hpp"
 
 namespace weft::detail::verbs_carrier {
 
@@ -85,7 +84,7 @@ class FetchedOffers::Batch {
   const std::size_t reads_max_;
   std::array<Read, kReadsAtOnce> reads_;
   std::array<std::size_t, kReadsAtOnce> indices_;
-  std::array<ibv_sge, AttachmentPlace::kPlacesMax + kReadsAtOnce> segments_;
+  std::array<ibv_sge, kLandingRunsMax + kReadsAtOnce> segments_;
   std::size_t size_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

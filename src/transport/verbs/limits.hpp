@@ -50,6 +50,8 @@ inline constexpr std::size_t kReadsAtOnce = 16;
 /// Pieces of a landing that one of them fills. An entry takes 16 bytes of each place of a queue pair: 16 make
 /// 5 KiB for each connection, and twice as many would save hardly a hundredth of the time.
 inline constexpr std::size_t kReadSegmentsMax = 16;
+/// Pieces of a landing that a connection shows us at a time.
+inline constexpr std::size_t kLandingRunsMax = 64;
 /// Of reads that are begun at once the last is reported, and whenever so many bytes have been read: the next
 /// ones begin while some are still under way.
 inline constexpr std::size_t kReadBytesPerReport = 32 * 1024;

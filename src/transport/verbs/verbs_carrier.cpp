@@ -15,6 +15,7 @@ constexpr Capabilities kCapabilities{.name = "verbs",
                                      .lease_bytes_min = kLeaseBytesMin,
                                      .piece_bytes = 1024 * 1024,
                                      .peer_may_vanish = true,
+                                     .landing_runs_max = kLandingRunsMax,
                                      .calls_shared_max = 24,
                                      .receives_in_place = true};
 

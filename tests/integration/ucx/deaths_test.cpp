@@ -140,6 +140,14 @@ class UcxStoppedPeers : public UcxDeaths {
     work();
     longest_.add(Clock::now() - begin);
   }
+  static AttachmentView in_blocks(Bytes memory) {
+    return AttachmentView::strided(memory, memory.size() / kApart, kBlock, kApart);
+  }
+  static LandingView in_blocks(MutableBytes memory) {
+    return LandingView::strided(memory, memory.size() / kApart, kBlock, kApart);
+  }
+  static constexpr std::size_t kBlock = 4096;
+  static constexpr std::size_t kApart = 2 * kBlock;
   Times longest_;
 };
 
@@ -152,7 +160,8 @@ TEST_P(UcxStoppedPeers, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped)
     ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
     auto sent = std::make_unique<std::vector<std::byte>>(pattern(kLarge));
     {
-      Call<std::uint64_t> call = caller.start<sum_up>({.attachment = Bytes{*sent}});
+      Call<std::uint64_t> call = caller.start<sum_up>(
+          {.attachment = i % 2 == 0 ? AttachmentView{Bytes{*sent}} : in_blocks(Bytes{*sent})});
       for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
       victim.stop();
       for (int turn = 0; turn < 4; ++turn) timed([&] { loop().run_once(1ms); });
@@ -175,8 +184,9 @@ TEST_P(UcxStoppedPeers, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
     ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
     std::vector<std::byte> landing(kLarge);
     {
-      Call<std::uint64_t> call = caller.start<produce>({.landing = landing}, kLarge, 1u);
-      for (int turn = 0; turn < 400 && landing[100'000 * static_cast<std::size_t>(i)] == std::byte{0};
+      const LandingView place = i % 2 == 0 ? LandingView{landing} : in_blocks(MutableBytes{landing});
+      Call<std::uint64_t> call = caller.start<produce>({.landing = place}, std::uint64_t{place.bytes()}, 1u);
+      for (int turn = 0; turn < 400 && landing[98'304 * static_cast<std::size_t>(i)] == std::byte{0};
            ++turn) {
         loop().run_once(1ms);
       }

@@ -194,6 +194,26 @@ TEST_P(UcxHostilePeers, AFewWhoNeverComeUpDoNotKeepAnHonestOneFromIt) {
   EXPECT_EQ(late.carried_by(), "ucx");
 }
 
+// No sender of ours does so, but nothing is wrong with it: what is behind the attachment comes to memory of
+// the receiver's and is bytes like others.
+TEST_P(UcxHostilePeers, APieceThatIsLongerThanItsAttachmentLandsNowhereElse) {
+  const auto peer = peer_on_carrier();
+  std::string frame = faults::request_bytes<&add>(5, 1, 2);
+  auto* const at = reinterpret_cast<std::byte*>(frame.data());
+  wire::FrameHeader header = wire::load_header(at);
+  header.flags = wire::FrameFlags::kAttachment;
+  header.attachment_bytes = 40'000;
+  wire::store_header(at, header);
+  const std::uint64_t calls = server_.stats().calls;
+  peer->send(MessageKind::kBytes, frame);
+  peer->send(MessageKind::kAsk);
+  ASSERT_TRUE(peer->hear_place());
+  peer->send(MessageKind::kPiece, std::string(40'000, 'x') + faults::request_bytes<&add>(7, 1, 2) +
+                                      faults::request_bytes<&add>(9, 1, 2));
+  EXPECT_TRUE(peer->progress_until([&] { return server_.stats().calls >= calls + 3; }));
+  expect_served(*peer);
+}
+
 TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
   const auto peer = peer_on_carrier();
   peer->send_text("");

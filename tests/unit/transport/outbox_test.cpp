@@ -120,7 +120,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
         const Bytes rest = cursor.rest();
         std::size_t part = rest.size();
         ++leases;
-        if (outbox.lease_policy().gathers(part)) {
+        if (outbox.lease_policy().gathers(cursor, left)) {
           ++gathered;
           part = outbox.append_gathered(cursor, left, lease);
           ASSERT_GT(part, 0u);
@@ -158,12 +158,14 @@ TEST_F(Outboxes, GatheredMemoryThatIsTakenOverIsNotLookedAtAnyMore) {
   RunCursor<const std::byte> cursor{MemoryRuns<const std::byte>{std::span<const Bytes>{runs}}};
   Lease lease{""};
   EXPECT_EQ(outbox.append_gathered(cursor, memory.size(), lease), memory.size());
-  EXPECT_EQ(outbox.leased_front(), 0u) << "no device reads it by its first run";
+  EXPECT_EQ(outbox.leased_front(), memory.size());
   outbox.consume(5000);
+  EXPECT_EQ(outbox.leased_front(), memory.size() - 5000);
   EXPECT_EQ(lease.released, 0);
   EXPECT_TRUE(outbox.take_over(lease));
   EXPECT_EQ(lease.released, 1);
   EXPECT_FALSE(lease.was_sent);
+  EXPECT_EQ(outbox.leased_front(), 0u);
   memory.assign(memory.size(), 'x');
   iovec places[64];
   const std::size_t count = outbox.segments(places);
@@ -171,6 +173,25 @@ TEST_F(Outboxes, GatheredMemoryThatIsTakenOverIsNotLookedAtAnyMore) {
   EXPECT_EQ(as_text({static_cast<const std::byte*>(places[0].iov_base), places[0].iov_len}),
             std::string(35'000, 'm'));
   outbox.consume(35'000);
+}
+
+// A carrier that sends what is gathered by an exchange of its own would rather have a few runs copied.
+TEST_F(Outboxes, FewRunsAreNotGatheredForWhoGathersOnlyMuch) {
+  const std::string memory(100'000, 'm');
+  const auto gathers = [&](const std::vector<std::size_t>& sizes, std::size_t bytes, bool much_only) {
+    std::vector<Bytes> runs;
+    for (const std::size_t size : sizes) runs.push_back(as_bytes(memory).first(size));
+    const MemoryRuns<const std::byte> list{std::span<const Bytes>{runs}};
+    return LeasePolicy{16 * 1024, true, much_only}.gathers(RunCursor<const std::byte>{list}, bytes);
+  };
+  EXPECT_TRUE(gathers({4096, 4096, 4096, 4096}, 16'384, true));
+  EXPECT_FALSE(gathers({4096, 4096, 4096, 4096}, 16'383, true)) << "this frame ends before";
+  EXPECT_TRUE(gathers({4096, 4096, 4096, 4096}, 16'383, false));
+  EXPECT_FALSE(gathers({4096, 4096, 100, 4096, 4096}, 16'484, true)) << "a short run is copied";
+  EXPECT_TRUE(gathers({4096, 4096, 4096, 4096, 100}, 16'484, true));
+  EXPECT_FALSE(gathers({4096, 4096, 20'000}, 28'192, true)) << "a long run has a lease of its own";
+  EXPECT_FALSE(gathers(std::vector<std::size_t>(40, 1000), 40'000, true));
+  EXPECT_FALSE(gathers({20'000}, 20'000, true));
 }
 
 TEST_F(Outboxes, TellsWhenSomethingIsQueuedWhereNothingWas) {

@@ -138,6 +138,23 @@ class KeepingLogger final : public Logger {
   std::vector<std::string> messages;
 };
 
+// UCX warns of a setting that none of the transports which a worker opened has taken.
+TEST(UcxLog, SegmentsOfTcpAreASettingThatUcxTakes) {
+  KeepingLogger logger;
+  log_to(&logger);
+  const auto loop = Loop::create().value();
+  for (const std::vector<std::string>& transports :
+       {std::vector<std::string>{"tcp"}, {"tcp", "posix"}, {"posix"}}) {
+    auto context = Context::create({.features = {.active_messages = true},
+                                    .transports = transports,
+                                    .devices = {"lo"},
+                                    .tcp_segment_bytes = 65536});
+    EXPECT_TRUE(Worker::create(*loop, *std::move(context)).ok());
+  }
+  log_to(nullptr);
+  EXPECT_TRUE(logger.messages.empty()) << logger.messages.front();
+}
+
 TEST(UcxLog, WhatUcxSaysGoesToTheLoggerAndNowhereElse) {
   KeepingLogger logger;
   const auto fail = [] {

@@ -190,6 +190,31 @@ TEST(UcxContext, VariablesChooseTransportsAndWinOverTheDefaultsThatAreOurs) {
   EXPECT_EQ(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos);
 }
 
+TEST(UcxContext, SegmentsOfTcpAreAsLongAsSaidUnlessAnybodyElseSaysSo) {
+  const auto has_it = [](const ContextOptions& options) {
+    return configuration_of(options).find("TX_SEG_SIZE=65536") != std::string::npos;
+  };
+  ContextOptions options{.features = {.tag = true}, .tcp_segment_bytes = 65536};
+  EXPECT_TRUE(has_it(options));
+  // UCX would warn of settings for what it does not open.
+  for (const char* const transports : {"posix", "^tcp", "self,posix"}) {
+    const Variable chosen{"UCX_TLS", transports};
+    EXPECT_FALSE(has_it(options)) << transports;
+  }
+  for (const char* const transports : {"tcp", "^posix", "posix,tcp"}) {
+    const Variable chosen{"UCX_TLS", transports};
+    EXPECT_TRUE(has_it(options)) << transports;
+  }
+  for (const char* const name : {"UCX_TCP_TX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"}) {
+    const Variable size{name, "32k"};
+    EXPECT_FALSE(has_it(options)) << name;
+  }
+  for (const char* const name : {"TCP_TX_SEG_SIZE", "TCP_RX_SEG_SIZE"}) {
+    options.settings = {{name, "32k"}};
+    EXPECT_FALSE(has_it(options)) << name;
+  }
+}
+
 TEST(UcxWorker, AVariableThatUcxCannotTakeIsNamedWhenAWorkerCannotBeMade) {
   log_to(nullptr);
   const auto loop = Loop::create().value();

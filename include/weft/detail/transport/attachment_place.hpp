@@ -17,8 +17,10 @@ namespace weft::detail {
 /// Place of the rest of an attachment that is being received: run by run where its sink said, or nowhere.
 class AttachmentPlace {
  public:
+  /// Runs that a carrier may be shown at a time, see Capabilities::landing_runs_max.
+  static constexpr std::size_t kRunsMax = 256;
   /// More places than this are of no use for a receive: so many runs, and a chunk behind them.
-  static constexpr std::size_t kPlacesMax = 65;
+  static constexpr std::size_t kPlacesMax = kRunsMax + 1;
 
   void begin(const Landing& landing) noexcept {
     lands_ = landing.kind == Landing::Kind::kInto;

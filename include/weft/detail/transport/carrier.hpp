@@ -40,6 +40,11 @@ struct Capabilities {
   /// Attachments whose pieces are shorter than `lease_bytes_min` are sent from where they lie, many pieces at
   /// a time, if these are not very short.
   bool gathers = false;
+  /// It gathers only pieces that have `lease_bytes_min` together, as far as they follow each other; others
+  /// are cheaper copied.
+  bool gathers_much = false;
+  /// Runs of a landing that receive() is shown at a time, at most; up to AttachmentPlace::kRunsMax.
+  std::size_t landing_runs_max = 64;
   /// Calls in flight on one connection from which on another connection is better than more of them.
   std::uint32_t calls_shared_max = 512;
   /// Carrier::receive_in_place() is worth asking.
@@ -167,12 +172,13 @@ class Carrier {
     return {};
   }
 
-  /// Sends from the beginning of `from`, which stays where it is until it is consumed or taken back; its
-  /// first `leased` bytes are leased memory. A device may read in place: the call that begins that says
-  /// kBegun, as do those that find it under way, and later ones finish it with kSome, from the beginning on.
-  /// So `from` begins with what is begun until that is finished. More may be begun behind it, and other bytes
-  /// may be sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may
-  /// be given too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
+  /// Sends from the beginning of `from`, whose memory stays where it is until it is consumed or taken back;
+  /// its first `leased` bytes are leased memory, of one run or of several. A device may read in place: the
+  /// call that begins that says kBegun, as do those that find it under way, and later ones finish it with
+  /// kSome, from the beginning on. So `from` begins with what is begun until that is finished. More may be
+  /// begun behind it, and other bytes may be sent there, which count as begun: of a kBegun that is not
+  /// exhausted whatever is queued later may be given too. After kBlocked and kFailed the peer sees nothing of
+  /// `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
   /// Returns how often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
   virtual std::uint32_t reports() const { return 0; }

@@ -92,8 +92,8 @@ class Outbox {
   /// Tells what of leased memory is copied, and what is worth append_gathered().
   const LeasePolicy& lease_policy() const noexcept { return lease_policy_; }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
-  /// one lease: the first is. Passes them in `from`, and returns how many bytes they have; more of the
-  /// attachment follows if that is not all. 0 when memory is out; nothing was queued then.
+  /// one lease, as lease_policy() told. Passes them in `from`, and returns how many bytes they have; more of
+  /// the attachment follows if that is not all. 0 when memory is out; nothing was queued then.
   std::size_t append_gathered(RunCursor<const std::byte>& from, std::size_t bytes, SendLease& lease) noexcept;
   /// Sends what is queued, which is whole, now, as far as the carrier takes it.
   void send_now() noexcept {
@@ -130,12 +130,11 @@ class Outbox {
     lease_policy_ = policy;
     early_sends_ = EarlySends{few_frames_bytes};
   }
-  /// Returns how many bytes at the beginning of what segments() gives are one leased piece; 0 when they are
-  /// not leased, or gathered.
+  /// Returns how many bytes at the beginning of what segments() gives are one leased piece, which is several
+  /// runs where it is gathered; 0 when they are not leased.
   std::size_t leased_front() const noexcept {
     const std::uint32_t index = pieces_.first_with_bytes();
-    if (index == pieces_.size() || pieces_[index].lease == nullptr || pieces_[index].is_gathered()) return 0;
-    return pieces_[index].size;
+    return index == pieces_.size() || pieces_[index].lease == nullptr ? 0 : pieces_[index].size;
   }
   /// State of the attachment that is being queued, which knows whether there are checksums.
   QueuedAttachment& attachment() noexcept { return attachment_; }

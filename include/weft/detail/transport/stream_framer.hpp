@@ -143,7 +143,7 @@ class StreamFramer {
   bool paused_ = false;
   bool halted_ = false;
   /// Of the last receive_into(); not 0 when that began with the landing.
-  std::uint8_t landing_places_ = 0;
+  std::uint16_t landing_places_ = 0;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
   /// Place of the rest of the attachment, and its length; in kSkipHead, how much of header and body is

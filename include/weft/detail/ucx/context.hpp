@@ -28,7 +28,7 @@ struct Features {
 };
 
 /// Everything a context can be told. UCX's own variables (`UCX_TLS` and so on) are read first; what stands
-/// here wins over them, but for the two that have a default of ours, as their comments say.
+/// here wins over them, but for the three that have a default of ours, as their comments say.
 struct ContextOptions {
   Features features{};
   /// Workers of several threads share the context. Each worker still belongs to one loop.
@@ -47,6 +47,11 @@ struct ContextOptions {
   /// MM_FIFO_ELEM_SIZE), which is a third of a microsecond less; 64 times as much memory for each worker. 0
   /// for UCX's own, 128. `UCX_MM_FIFO_ELEM_SIZE` in the environment wins over it.
   std::size_t shared_memory_element_bytes = 0;
+  /// Parts in which UCX copies over TCP what it cannot send from where it lies, such as lists of runs: each
+  /// is a system call (its setting TCP_TX_SEG_SIZE). At most TCP_RX_SEG_SIZE of the peer, 64 KiB. 0 for UCX's
+  /// own, 8 KiB. `UCX_TCP_TX_SEG_SIZE` in the environment wins over it, and `UCX_TCP_RX_SEG_SIZE` leaves it
+  /// out, as either does in `settings`.
+  std::size_t tcp_segment_bytes = 0;
   /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded. They are
   /// the process's, so a library has no business with them; false puts back what was there before. For the
   /// whole process, at the first context that says so.

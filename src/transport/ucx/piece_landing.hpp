@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <span>
+
+#include "transport/ucx/arrival.hpp"
+#include "transport/ucx/conversation.hpp"
+#include "transport/ucx/operation.hpp"
+#include "transport/ucx/run_list.hpp"
+
+namespace weft::detail::ucx_carrier {
+
+/// Landing of a piece that still is where its sender has it: in the owner's memory as far as that was named,
+/// and the rest in memory of our own.
+///
+///   idle --place()--> placed --begin()--> active, UCX writes --UCX--> done --fetch()--> idle
+///
+/// Thread: the loop's.
+class PieceLanding {
+ public:
+  explicit PieceLanding(Conversation& conversation) noexcept
+      : operation_(conversation, Operation::Ends::kWhenFetched) {}
+
+  /// Chooses where `piece` goes: into `landing`, where that is worth it, and else to memory of our own; that
+  /// is what `piece` has from now on, nothing when all of it lands. False when memory is out: all is as
+  /// before.
+  bool place(Arrival& piece, std::span<const iovec> landing) noexcept;
+  /// Receives what was placed, out of `descriptor`, which is UCX's again. UCS_INPROGRESS, or it failed.
+  ucs_status_t begin(ucp_worker_h worker, void* descriptor) noexcept;
+  /// Takes what came of it, once it is done.
+  ucs_status_t fetch() noexcept { return operation_.fetch(); }
+  /// The worker is gone, and UCX with it.
+  void give_up() noexcept { operation_.give_up(); }
+
+  bool active() const noexcept { return operation_.active(); }
+  const Operation& operation() const noexcept { return operation_; }
+  /// Bytes of the last piece that went into the owner's memory, or go there.
+  std::size_t in_place() const noexcept { return in_place_; }
+
+ private:
+  Operation operation_;
+  RunList runs_;
+  std::size_t in_place_ = 0;
+};
+
+}  // namespace weft::detail::ucx_carrier
