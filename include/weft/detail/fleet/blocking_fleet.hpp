@@ -28,26 +28,26 @@ class BlockingFleet {
   /// options name memory, such as an attachment, has it until it returns: it waits for the loop in any case,
   /// and no stop ends it before its time.
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
-  Result<ResultOfMethod<M>> call(Given&&... arguments) {
+    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
+  Result<detail::ResultOfMethod<M>> call(Given&&... arguments) {
     return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Result<ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Result<detail::ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
     return detail::value_of(wait<M>(options, false, std::forward<Given>(arguments)...));
   }
   /// The same with the attachment of the answer.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Result<Answer<ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
-                                                         Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Result<Answer<detail::ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
+                                                                 Given&&... arguments) {
     return wait<M>(options, true, std::forward<Given>(arguments)...);
   }
 
  private:
   template <auto M>
-  using AnswerOf = Result<Answer<ResultOfMethod<M>>>;
+  using AnswerOf = Result<Answer<detail::ResultOfMethod<M>>>;
 
   template <auto M, typename... Given>
   AnswerOf<M> wait(const FleetCallOptions& options, bool with_attachment, Given&&... arguments) {
@@ -71,7 +71,7 @@ class BlockingFleet {
     std::shared_ptr<detail::FleetCore> core = fleet.lock();
     if (core == nullptr) co_return detail::fleet_has_ended();
     auto calling = detail::fleet_call<detail::SharedArguments<M, detail::EncodedArguments>>(
-        std::move(core), method_key<M>, options, std::move(arguments), with_attachment);
+        std::move(core), detail::method_key<M>, options, std::move(arguments), with_attachment);
     AnswerOf<M> answer = co_await std::move(calling);
     co_return answer;
   }

@@ -68,7 +68,7 @@ inline constexpr bool fleet_options_first<First, Others...> =
 ///
 /// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
 /// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
-class FleetClient final : public FunctionServer<FleetClient> {
+class FleetClient final : public detail::FunctionServer<FleetClient> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
   /// nothing fails every call with kInvalidArgument.
@@ -83,21 +83,21 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// Errors: those of the last attempt; kDeadlineExceeded with the reason when no server could be asked in
   /// time; kUnavailable at once for the same without FleetOptions::waits_for_ready.
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
-  Task<Result<ResultOfMethod<M>>> call(Given&&... arguments) {
+    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
+  Task<Result<detail::ResultOfMethod<M>>> call(Given&&... arguments) {
     return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<detail::ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
     return without_attachment(start<M>(
         options, false, detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
   }
   /// The same for a call whose answer brings an attachment.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<Answer<ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
-                                                               Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<Answer<detail::ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
+                                                                       Given&&... arguments) {
     return start<M>(options, true,
                     detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
@@ -107,9 +107,9 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// reached fails its part; nothing is tried again. Without a list it waits for one. Errors: as call(), when
   /// there is no server to ask.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_all(const FleetCallOptions& options,
-                                                                    Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> call_all(const FleetCallOptions& options,
+                                                                            Given&&... arguments) {
     return at_all<M>(core_, options, kAll,
                      detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
@@ -118,10 +118,9 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// kFailedPrecondition, and nobody was asked, when there are not so many servers; kUnavailable when fewer
   /// answered well, with the first failure: the calls of those that did have run all the same.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_quorum(std::size_t wanted,
-                                                                       const FleetCallOptions& options,
-                                                                       Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> call_quorum(
+      std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) {
     return good_ones<M>(
         wanted, at_all<M>(core_, options, wanted,
                           detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
@@ -146,7 +145,7 @@ class FleetClient final : public FunctionServer<FleetClient> {
 
   template <auto M, typename Arguments>
   auto start(const FleetCallOptions& options, bool with_attachment, Arguments arguments) {
-    return detail::fleet_call<detail::SharedArguments<M, Arguments>>(core_, method_key<M>, options,
+    return detail::fleet_call<detail::SharedArguments<M, Arguments>>(core_, detail::method_key<M>, options,
                                                                      std::move(arguments), with_attachment);
   }
   template <typename R>
@@ -156,16 +155,16 @@ class FleetClient final : public FunctionServer<FleetClient> {
   }
 
   template <auto M, typename Arguments>
-  static Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> at_all(
+  static Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> at_all(
       std::shared_ptr<detail::FleetCore> core, FleetCallOptions options, std::size_t wanted,
       Arguments arguments) {
-    using R = ResultOfMethod<M>;
+    using R = detail::ResultOfMethod<M>;
     std::vector<FleetReply<R>> replies;
     CancelScope* scope = co_await this_cancel_scope();
     core->on_call();
     detail::TurnOfLoop turn{core->loop()};
     co_await turn;
-    detail::FleetRun run{core, method_key<M>, options, scope};
+    detail::FleetRun run{core, detail::method_key<M>, options, scope};
     while (core->servers() == 0) {
       if (Status why = core->hopeless(); !why.ok()) co_return why;
       Task<Result<void>> waiting = run.wait();
@@ -182,7 +181,7 @@ class FleetClient final : public FunctionServer<FleetClient> {
       holds.emplace_back(*core, *member);
       replies.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
       calls.push_back(detail::fleet_call_at<detail::SharedArguments<M, Arguments>>(
-          core, *member, method_key<M>, options, arguments));
+          core, *member, detail::method_key<M>, options, arguments));
     }
     std::vector<Result<R>> results;
     if (wanted == kAll) {
@@ -197,13 +196,13 @@ class FleetClient final : public FunctionServer<FleetClient> {
     co_return replies;
   }
   template <auto M>
-  static Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> good_ones(
-      std::size_t wanted, Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> asking) {
-    Result<std::vector<FleetReply<ResultOfMethod<M>>>> replies = co_await std::move(asking);
+  static Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> good_ones(
+      std::size_t wanted, Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> asking) {
+    Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>> replies = co_await std::move(asking);
     if (!replies.ok()) co_return replies;
-    std::vector<FleetReply<ResultOfMethod<M>>> good;
+    std::vector<FleetReply<detail::ResultOfMethod<M>>> good;
     Status first;
-    for (FleetReply<ResultOfMethod<M>>& one : *replies) {
+    for (FleetReply<detail::ResultOfMethod<M>>& one : *replies) {
       if (one.reply.ok()) {
         good.push_back(std::move(one));
       } else if (first.ok() && one.reply.status().code() != StatusCode::kCancelled) {
