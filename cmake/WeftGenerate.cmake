@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>])
+# weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [FLEETS])
 # Makes the static library <target> of .proto files: protoc's messages, and for each service a server class and a stub
 # (`#include "x.pb.h"` and `#include "x.weft.hpp"`). Links weft::protobuf. Imports are looked up in IMPORT_DIR, by
-# default the current source folder, and the names of the headers begin there.
+# default the current source folder, and the names of the headers begin there. With FLEETS each service has a stub over
+# fleets too, and weft::fleet_protobuf is linked.
 function(weft_generate target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "IMPORT_DIR" "PROTOS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "FLEETS" "IMPORT_DIR" "PROTOS")
   if(NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>])")
+    message(FATAL_ERROR "weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [FLEETS])")
   endif()
   find_program(WEFT_PROTOC protoc REQUIRED)
   set(root ${CMAKE_CURRENT_SOURCE_DIR})
@@ -17,6 +18,12 @@ function(weft_generate target)
   set(messages ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/messages)
   set(services ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/services)
   file(MAKE_DIRECTORY ${messages} ${services})
+  set(parameter)
+  set(library weft::protobuf)
+  if(ARG_FLEETS)
+    set(parameter fleets:)
+    set(library weft::fleet_protobuf)
+  endif()
   # Any of them may import any other.
   set(files ${ARG_PROTOS})
   list(TRANSFORM files PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
@@ -32,7 +39,7 @@ function(weft_generate target)
              ${services}/${base}.weft.hpp)
     add_custom_command(
       OUTPUT ${made}
-      COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${services}
+      COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${parameter}${services}
               --plugin=protoc-gen-weft=$<TARGET_FILE:weft::protoc-gen-weft> ${name}
       DEPENDS ${files} weft::protoc-gen-weft
       COMMENT "protoc ${name}"
@@ -49,5 +56,5 @@ function(weft_generate target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${messages}>)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${services}>)
-  target_link_libraries(${target} PUBLIC weft::protobuf)
+  target_link_libraries(${target} PUBLIC ${library})
 endfunction()

@@ -139,7 +139,20 @@ std::uint64_t calls_at(const weft::FleetClient& fleet, const std::string& url) {
 int ask_and_block(weft::FleetClient& fleet, int article) {  // a thread without a loop
   return weft::blocking(fleet).call<price>(article).value_or(-1);
 }
+
+int ask_two_and_block(weft::FleetClient& fleet, int article) {
+  const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
+  weft::FleetReplies<int> answers = weft::blocking(fleet).call_quorum<price>(2, options, article);
+  return answers.ok() ? answers->front().reply.value() : -1;
+}
 // end: blocking
+
+// begin: on_loop_of
+weft::Task<int> ask_from_here(weft::LoopFleet there, int article) {
+  weft::Result<int> answer = co_await there.call<price>(article);  // on the fleet's loop
+  co_return answer.value_or(-1);                                   // here again
+}
+// end: on_loop_of
 
 int main() {
   std::vector<std::unique_ptr<weft::Server>> servers;
@@ -164,6 +177,9 @@ int main() {
   {
     const std::jthread asks{[&] {
       std::printf("%d\n", ask_and_block(fleet, 9));
+      std::printf("%d, say two of three to a thread\n", ask_two_and_block(fleet, 10));
+      auto home = weft::Loop::create().value();
+      std::printf("%d, on another loop\n", home->block_on(ask_from_here(weft::on_loop_of(fleet), 11)));
       loop->stop();
     }};
     loop->run();

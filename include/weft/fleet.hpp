@@ -14,5 +14,6 @@
 #include "weft/detail/balancing/subset.hpp"                       // IWYU pragma: export
 #include "weft/detail/fleet/blocking_fleet.hpp"                   // IWYU pragma: export
 #include "weft/detail/fleet/fleet_client.hpp"                     // IWYU pragma: export
+#include "weft/detail/fleet/fleet_on_loop.hpp"                    // IWYU pragma: export
 #include "weft/detail/fleet/fleet_options.hpp"                    // IWYU pragma: export
 #include "weft/detail/fleet/fleet_stats.hpp"                      // IWYU pragma: export

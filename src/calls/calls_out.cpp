@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/session_streams.hpp"
-#include "weft/detail/base/peer_text.hpp"
 #include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
@@ -19,7 +19,6 @@ namespace {
 // Places for calls that were given up are kept until the peer ends them, but no more than this, or than twice
 // what is in flight: a peer that ends none costs no more memory.
 constexpr std::uint32_t kHeldByPeerMin = 65536;
-constexpr std::size_t kReasonBytesMax = 256;
 
 constexpr FixedFailure kNoRoomForRequest{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
@@ -309,17 +308,21 @@ void CallsOut::on_answer_attachment_end(const Frame& frame, bool landed) {
   exchange->on_answer_attachment_end(frame, landed);
 }
 
-void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
-  const auto text = [&] {
-    return "the peer went away before it took the call, and says: " + peer_text(reason, kReasonBytesMax);
-  };
-  Status untaken{StatusCode::kUnavailable, Layer::kRpc, text};
-  untaken.mark_unprocessed();
-  table_.take_from(position, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(untaken, true); });
-}
-
-void CallsOut::end_unanswered(const Status& why) {
-  table_.take_from(0, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
+// What the peer says last counts. It may say so as often as it likes, and each turn ends one part all the
+// same.
+void CallsOut::end_from(std::uint64_t position, const Status& why) {
+  const bool is_under_way = standing_end_ != nullptr && standing_end_->is_under_way();
+  standing_end_.reset(new (std::nothrow) StandingEnd{session_, table_, position, why});
+  if (standing_end_ == nullptr) {  // without memory for later
+    std::uint32_t first = 0;
+    std::size_t all = SIZE_MAX;
+    table_.take_some(position, first, all,
+                     [&why](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
+  } else if (is_under_way) {
+    standing_end_->put_off();
+  } else {
+    standing_end_->end_part();
+  }
 }
 
 bool CallsOut::fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot,
@@ -341,6 +344,8 @@ bool CallsOut::fail_some(const Status& why, std::uint64_t handed_over, std::uint
   half_sent.mark_unprocessed();
   const Status unknown = failure("may or may not have run");
   return table_.take_some(0, slot, left, [&](Exchange& exchange, std::uint64_t begins) {
+    const Status* const told = standing_end_ != nullptr ? standing_end_->of(begins) : nullptr;
+    if (told != nullptr) return exchange.on_lost(*told, false);
     const bool sent = begins < handed_over;
     const CallDetails* const details = exchange.details();
     const bool whole = details == nullptr || details->attachment().bytes_left() == 0 ||

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "calls/exchange_table.hpp"
+#include "calls/standing_end.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/transport/connection.hpp"
@@ -75,16 +77,14 @@ class CallsOut {
   /// A piece of an answer's attachment.
   Landing on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);
-  /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
-  /// unprocessed. `reason` is the peer's.
-  void end_untaken(std::uint64_t position, std::string_view reason);
   /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on: as
   /// many exchanges as `left` says, from `slot` of the table on, end with `why`, and those that begin there
   /// are unprocessed. Counts both on. False when some are left.
   bool fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot, std::size_t& left);
 
-  /// The connection stands, but the peer has ended its side: every exchange ends with `why`.
-  void end_unanswered(const Status& why);
+  /// The connection stands, but the peer answers no exchange that begins at `position` or later: they end
+  /// with `why`, a part of them in each turn.
+  void end_from(std::uint64_t position, const Status& why);
 
   Session& session() const { return session_; }
   const ExchangeTable& table() const { return table_; }
@@ -122,6 +122,8 @@ class CallsOut {
   std::uint32_t small_body_bytes_ = 0;
   /// Calls that have ended but for their memory.
   IntrusiveList<PendingCall, TargetCallTag> returning_;
+  /// Null unless the peer has said that it will not answer.
+  std::unique_ptr<StandingEnd> standing_end_;
   /// The exchange whose attachment is being received; null when nobody waits for it any more.
   const Exchange* landing_ = nullptr;
 };

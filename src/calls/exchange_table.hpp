@@ -70,15 +70,9 @@ class ExchangeTable {
   /// Exchanges that were entered so far.
   std::uint64_t entered() const { return entered_; }
 
-  /// Takes every exchange that begins at `position` or later out of the table, and gives it, and where it
-  /// begins, to `visit`, which may enter new ones or let others leave.
-  template <typename Visit>
-  void take_from(std::uint64_t position, Visit visit) {
-    std::uint32_t first = 0;
-    std::size_t all = SIZE_MAX;
-    take_some(position, first, all, visit);
-  }
-  /// The same with as many as `left` says, from slot `index` on; counts both on. False when slots are left.
+  /// Takes exchanges that begin at `position` or later out of the table, as many as `left` says, from slot
+  /// `index` on, and gives each, and where it begins, to `visit`, which may enter new ones or let others
+  /// leave. Counts `index` and `left` on. False when slots are left.
   template <typename Visit>
   bool take_some(std::uint64_t position, std::uint32_t& index, std::size_t& left, Visit visit) {
     for (; index < slots_.size(); ++index) {

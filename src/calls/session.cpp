@@ -7,6 +7,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
+#include "weft/detail/base/peer_text.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -41,6 +42,18 @@ static_assert(wire::kHeaderBytes + kMuchToSend.message.size() + 16 <= kRefusalBy
 constexpr FixedFailure kPeerEndedItsSide{
     StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
     "the peer ended its side of the connection and answers no more; the call may or may not have run"};
+
+constexpr std::size_t kReasonBytesMax = 256;
+
+// Of calls that were not taken by a peer that gives this reason.
+Status untaken(std::string_view reason) {
+  const auto text = [reason] {
+    return "the peer went away before it took the call, and says: " + peer_text(reason, kReasonBytesMax);
+  };
+  Status status{StatusCode::kUnavailable, Layer::kRpc, text};
+  status.mark_unprocessed();
+  return status;
+}
 
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
@@ -284,7 +297,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;
       if (const std::uint64_t taken = wire::GoawayView{frame.header}.taken_up_to()) {
-        out_.end_untaken(taken, as_text(frame.body));
+        out_.end_from(taken, untaken(as_text(frame.body)));
       }
       setup_.owner.on_session_goaway(*this);
       return {};
@@ -375,7 +388,7 @@ bool Session::owes_more() {
     life_.asked = false;  // nothing more comes
     output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
     // Nothing will answer our own calls, which handlers may be waiting for.
-    out_.end_unanswered(Status::of<kPeerEndedItsSide>());
+    out_.end_from(0, Status::of<kPeerEndedItsSide>());
     seat_.on_room();
     setup_.owner.on_session_goaway(*this);
   }

@@ -25,9 +25,6 @@ namespace weft::detail {
 
 class Session;
 
-/// Calls of connections that are gone which one turn ends, of both directions together: about 100 us.
-inline constexpr std::size_t kCallsEndedAtOnce = 512;
-
 /// Makes a session, hears of its events and destroys it. No callback may destroy the session before it
 /// returns.
 class SessionOwner {

@@ -17,7 +17,7 @@ std::optional<Refusal> WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
     return refusal_of_method(call.method(), *load);
   }
   Lane& lane = lanes_[call.connection_id()];
-  if (calls_ >= calls_max_ && !make_place(lane, gone)) {
+  if (is_full_for(call.method(), load) && !make_place(lane, gone)) {
     if (lane.count == 0) lanes_.erase(call.connection_id());
     return refusal();
   }
@@ -29,23 +29,39 @@ std::optional<Refusal> WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
 }
 
 // Workers that have nothing to do take what waits when they get to it, which is not yet where many calls come
-// in one turn of a loop. Looks at all methods that have limits only where it would else refuse.
+// in one turn of a loop. Looks at all methods that have limits only where it would else refuse, as
+// has_place() does.
+bool WorkerQueue::is_full_for(const MethodEntry& method, const Load* load) const {
+  if (calls_ < calls_max_) return false;
+  const std::uint32_t limit = method.options.running_max;
+  const bool may_run = limit == 0 || load->running + load->waiting < limit;
+  const std::size_t taken = std::min(idle_workers(), count_runnable() + (may_run ? 1 : 0));
+  return calls_ + 1 - taken > calls_max_;
+}
+
 bool WorkerQueue::has_place(const MethodEntry& method, const Load& load) const {
   const std::uint32_t most = method.options.waiting_max;
   if (load.waiting < most) return true;
-  std::size_t takeable = calls_;
-  std::size_t of_method = 0;
-  for (const auto& [entry, its] : loads_) {
-    const std::uint32_t limit = entry->options.running_max;
-    const std::uint32_t room = limit == 0 ? its.waiting : limit - std::min(limit, its.running);
-    const std::uint32_t may_run = std::min(its.waiting, room);
-    takeable -= its.waiting - may_run;
-    if (entry == &method) of_method = may_run;
-  }
-  const std::size_t idle = workers_ - std::min(workers_, running_);
-  const std::size_t of_others = takeable - of_method;
+  const std::size_t of_method = runnable(method, load);
+  const std::size_t of_others = count_runnable() - of_method;
+  const std::size_t idle = idle_workers();
   const std::size_t taken = std::min(of_method, idle - std::min(idle, of_others));
   return load.waiting - taken < most;
+}
+
+std::size_t WorkerQueue::idle_workers() const {
+  return workers_ - std::min(workers_, running_);
+}
+
+std::size_t WorkerQueue::runnable(const MethodEntry& method, const Load& load) {
+  const std::uint32_t limit = method.options.running_max;
+  return limit == 0 ? load.waiting : std::min(load.waiting, limit - std::min(limit, load.running));
+}
+
+std::size_t WorkerQueue::count_runnable() const {
+  std::size_t count = calls_;
+  for (const auto& [method, load] : loads_) count -= load.waiting - runnable(*method, load);
+  return count;
 }
 
 Refusal WorkerQueue::refusal() const {
@@ -62,9 +78,10 @@ Refusal WorkerQueue::refusal_of_method(const MethodEntry& method, const Load& lo
           load.time.wait(load.waiting, limit == 0 ? workers_ : std::min(workers_, limit))};
 }
 
-// Of a full queue no lane has a right to more than an equal part. The lane itself may be new and counts too.
+// Of a full queue no lane has a right to more than an equal part, and those that workers are about to take
+// are part of it. The lane itself may be new and counts too.
 bool WorkerQueue::make_place(const Lane& lane, ServedCall*& gone) {
-  const std::size_t share = calls_max_ / lanes_.size();
+  const std::size_t share = std::max(calls_, calls_max_) / lanes_.size();
   if (lane.count >= share) return false;
   turns_.for_each([&](Lane& other) {
     if (gone == nullptr && other.count > share) gone = other.calls.front().call;

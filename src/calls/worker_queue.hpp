@@ -19,7 +19,7 @@ struct MethodEntry;
 /// Blocking calls that wait for a worker: each connection's in the order in which they came, and the
 /// connections in turn, so that who waits with many is not served before who waits with few. Bounds how many
 /// wait, and how many of one method wait and run. Those that a worker without work is about to take do not
-/// count as waiting for one of a method's places. Not for several threads at once.
+/// count as waiting. Not for several threads at once.
 class WorkerQueue {
  public:
   /// `workers` is how many calls run at the same time, as far as their methods let them.
@@ -55,8 +55,13 @@ class WorkerQueue {
 
   ServedCall* find_next();
   bool may_run(const MethodEntry& method);
+  bool is_full_for(const MethodEntry& method, const Load* load) const;
   bool make_place(const Lane& lane, ServedCall*& gone);
   bool has_place(const MethodEntry& method, const Load& load) const;
+  std::size_t idle_workers() const;
+  /// Number of calls that wait, of `method` or of all, and that the limits of their methods would let run.
+  static std::size_t runnable(const MethodEntry& method, const Load& load);
+  std::size_t count_runnable() const;
   Refusal refusal_of_method(const MethodEntry& method, const Load& load) const;
   void leave(Lane& lane, ServedCall& call);
 

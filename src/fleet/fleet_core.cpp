@@ -7,7 +7,6 @@
 
 #include "fleet/check_options.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/detail/fleet/quorum.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft::detail {
@@ -54,15 +53,6 @@ Loop& its_own(Loop& loop) noexcept {
 }
 
 }  // namespace
-
-Status quorum_too_large(std::size_t wanted, std::size_t servers) {
-  Status failure{StatusCode::kFailedPrecondition, Layer::kRpc, [&] {
-                   return std::to_string(wanted) + " good answers were wanted, and there are " +
-                          std::to_string(servers) + " servers to ask";
-                 }};
-  failure.mark_unprocessed();
-  return failure;
-}
 
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
     : loop_(its_own(loop)),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "weft/detail/fleet/far_call.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
@@ -16,15 +17,6 @@ namespace {
 
 /// Time after the call's own end within which the loop may tell of it.
 constexpr Duration kTellingTime = std::chrono::seconds{1};
-
-constexpr FixedFailure kFleetEnded{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the fleet has ended",
-                                   true};
-
-bool names_memory_of_caller(const FleetCallOptions& options) noexcept {
-  const CallOptions& call = options.call;
-  return options.retry != nullptr || !call.attachment.empty() || !call.landing.empty() ||
-         call.metadata.is_given() || call.progress != nullptr;
-}
 
 /// A thread that waits, until the loop has told it or it is sent on. The loop keeps it while it tells.
 class WaitingThread final : public Told {
@@ -82,7 +74,7 @@ Status WayToFleet::wait(ToldTask& call, const FleetCallOptions& options, const s
     stopped.mark_unprocessed();
     return stopped;
   }
-  const bool waits_in_any_case = names_memory_of_caller(options);
+  const bool waits_in_any_case = names_memory(options);
   Deadline until;
   if (has_system_clock_ && !waits_in_any_case) {
     const Duration timeout = options.call.timeout == Duration::zero() ? timeout_ : options.call.timeout;
@@ -111,10 +103,6 @@ Status WayToFleet::wait(ToldTask& call, const FleetCallOptions& options, const s
   }
   thread->wait(Deadline::infinite());
   return call.take_failure();
-}
-
-Status fleet_has_ended() noexcept {
-  return Status::of<kFleetEnded>();
 }
 
 }  // namespace weft::detail

@@ -15,7 +15,8 @@ class WorkerJobs {
  public:
   enum class Added { kYes, kFull, kEnded };
 
-  explicit WorkerJobs(std::size_t jobs_max) : jobs_max_(jobs_max) {}
+  /// `jobs_max` wait at most, beside those that one of `threads` without work is about to take.
+  WorkerJobs(std::size_t jobs_max, std::size_t threads) : jobs_max_(jobs_max), threads_(threads) {}
 
   Added add(WorkerJob& job) noexcept;
   /// Takes `job` out; false when it is not here. The caller has the hold then.
@@ -35,6 +36,7 @@ class WorkerJobs {
 
  private:
   const std::size_t jobs_max_;
+  const std::size_t threads_;
   IntrusiveList<WorkerJob, WorkerJobTag> waiting_;
   WorkerPoolStats stats_;
   bool ended_ = false;

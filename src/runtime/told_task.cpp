@@ -40,12 +40,16 @@ void ToldTask::send_for(Told& who) noexcept {
 
 bool ToldTask::give_up(CancelReason reason) noexcept {
   const bool is_over = right_.claim();
+  cancel(reason);
+  return is_over;
+}
+
+void ToldTask::cancel(CancelReason reason) noexcept {
   CancelReason none = CancelReason::kNone;
   if (cancelled_.compare_exchange_strong(none, reason, std::memory_order_acq_rel) && !mailbox_->in_child()) {
     hold();
     mailbox_->post(cancelling_);
   }
-  return is_over;
 }
 
 void ToldTask::begin() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/runtime/worker_pool.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ std::string worker_thread_name(const std::string& name, unsigned number) {
 
 WorkerJobs::Added WorkerJobs::add(WorkerJob& job) noexcept {
   if (ended_) return Added::kEnded;
-  if (stats_.waiting >= jobs_max_) {
+  const std::size_t idle = threads_ - std::min(threads_, stats_.running);
+  if (stats_.waiting >= idle && stats_.waiting - idle >= jobs_max_) {
     ++stats_.refused;
     return Added::kFull;
   }
@@ -86,7 +88,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options)
                   }};
   }
   try {
-    auto threads = std::make_shared<detail::PoolThreads>(options.queue_max);
+    auto threads = std::make_shared<detail::PoolThreads>(options.queue_max, options.threads);
     Result<void> started = threads->start(options.threads, options.name);
     if (!started.ok()) return std::move(started).status();
     return std::unique_ptr<WorkerPool>{new WorkerPool{std::move(threads)}};

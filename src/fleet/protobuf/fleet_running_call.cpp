@@ -7,37 +7,25 @@
 #include <vector>
 
 #include "weft/detail/fleet/fleet_call.hpp"
-#include "weft/detail/protobuf/message.hpp"
+#include "weft/detail/fleet/protobuf/message_attempt.hpp"
 
 namespace weft::protobuf::detail {
 
 namespace {
 
-/// Parts that all attempts share: the request's bytes, and a message of the answer's type.
-struct SharedRequest {
-  const std::vector<std::byte>* bytes;
-  const google::protobuf::Message* response;
-};
+/// The request's bytes, and a message of the answer's type.
+struct SharedBytes {
+  using Answer = std::unique_ptr<google::protobuf::Message>;
 
-/// Body of one attempt.
-class AttemptAtMessage {
- public:
-  using Value = std::unique_ptr<google::protobuf::Message>;
-
-  explicit AttemptAtMessage(const SharedRequest& shared)
-      : bytes_(shared.bytes), answer_(shared.response->New()) {}
-
-  Status check() const { return {}; }
-  std::size_t bytes() const { return bytes_->size(); }
+  std::size_t bytes() const { return request->size(); }
   void write(std::byte* to) const {
-    if (!bytes_->empty()) std::memcpy(to, bytes_->data(), bytes_->size());
+    if (!request->empty()) std::memcpy(to, request->data(), request->size());
   }
-  void read(Bytes body, Status& failure) noexcept { read_answer(*answer_, body, failure); }
-  Value&& take() { return std::move(answer_); }
+  Answer make_answer() const { return Answer{response->New()}; }
+  static google::protobuf::Message& message(Answer& answer) { return *answer; }
 
- private:
-  const std::vector<std::byte>* bytes_;
-  Value answer_;
+  const std::vector<std::byte>* request;
+  const google::protobuf::Message* response;
 };
 
 }  // namespace
@@ -72,9 +60,9 @@ void FleetRunningCall::begin(KeptRequest request, google::protobuf::Message& res
 }
 
 Task<void> FleetRunningCall::run(FleetRunningCall* self) {
-  const SharedRequest shared{&self->request_.bytes, self->response_};
-  auto calling =
-      weft::detail::fleet_call<AttemptAtMessage>(self->core_, *self->method_, self->options_, shared, true);
+  const SharedBytes shared{&self->request_.bytes, self->response_};
+  auto calling = weft::detail::fleet_call<MessageAttempt<SharedBytes>>(self->core_, *self->method_,
+                                                                       self->options_, shared, true);
   auto answer = co_await std::move(calling);
   self->outcome_ = answer.status();
   if (!answer.ok()) co_return;

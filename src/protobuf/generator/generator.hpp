@@ -9,7 +9,7 @@
 namespace weft::protobuf {
 
 /// Makes x.weft.hpp and x.weft.cpp of each x.proto: for each service an abstract server class and a stub.
-/// Has no parameters.
+/// The parameter "fleets" adds a stub over fleets, for which users link weft::fleet_protobuf.
 class Generator final : public google::protobuf::compiler::CodeGenerator {
  public:
   bool Generate(const google::protobuf::FileDescriptor* file, const std::string& parameter,

@@ -28,7 +28,8 @@ constexpr auto kWords = std::to_array<std::string_view>(
      "volatile",      "wchar_t",     "while",      "xor",      "xor_eq"});
 
 // What the classes around a method have already.
-constexpr auto kTaken = std::to_array<std::string_view>({"descriptor", "add_methods", "client"});
+constexpr auto kTaken =
+    std::to_array<std::string_view>({"descriptor", "add_methods", "client", "fleet", "explain_stream"});
 
 template <typename Names>
 bool contains(const Names& names, std::string_view name) {

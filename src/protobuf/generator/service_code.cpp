@@ -25,7 +25,8 @@ Words words_of(const ServiceDescriptor& service) {
   return {{"service", service.name()},
           {"full", service.full_name()},
           {"server", service.name() + "Server"},
-          {"stub", service.name() + "Stub"}};
+          {"stub", service.name() + "Stub"},
+          {"fleet_stub", service.name() + "FleetStub"}};
 }
 
 Words words_of(const MethodDescriptor& method) {
@@ -57,6 +58,23 @@ Words words_of(const MethodDescriptor& method) {
   return words;
 }
 
+/// The words of a stub's method, as it is over one server and over a fleet.
+Words over_client(Words words) {
+  words["call"] = "::weft::protobuf::UnaryCall";
+  words["options"] = "::weft::CallOptions";
+  words["has_options"] = ", ::weft::CallOptions";
+  words["over"] = "client()";
+  return words;
+}
+Words over_fleet(Words words) {
+  words["stub"] = words["fleet_stub"];
+  words["call"] = "::weft::protobuf::FleetUnaryCall";
+  words["options"] = "::weft::FleetCallOptions";
+  words["has_options"] = "";
+  words["over"] = "fleet()";
+  return words;
+}
+
 template <typename Each>
 void for_each_method(const ServiceDescriptor& service, Each each) {
   for (int i = 0; i < service.method_count(); ++i) each(*service.method(i));
@@ -79,6 +97,34 @@ void write_comments(const Described& described, const std::string& fallback, con
     line.insert(0, indent + "///");
     out.PrintRaw(line += '\n');
   }
+}
+
+void declare_call(const Words& words, Printer& out) {
+  out.Print(words,
+            "  $call$<const $in$&, $out$> $method$(const $in$& request) const;\n"
+            "  $call$<$in$, $out$> $method$($in$&& request) const;\n"
+            "  $call$<const $in$&, $out$$has_options$> $method$(\n"
+            "      const $options$& options, const $in$& request) const;\n"
+            "  $call$<$in$, $out$$has_options$> $method$(\n"
+            "      const $options$& options, $in$&& request) const;\n\n");
+}
+
+void define_call(const Words& words, Printer& out) {
+  out.Print(words,
+            "$call$<const $in$&, $out$> $stub$::$method$(const $in$& request) const {\n"
+            "  return {$over$, $constant$, {}, request};\n"
+            "}\n"
+            "$call$<$in$, $out$> $stub$::$method$($in$&& request) const {\n"
+            "  return {$over$, $constant$, {}, std::move(request)};\n"
+            "}\n"
+            "$call$<const $in$&, $out$$has_options$> $stub$::$method$(\n"
+            "    const $options$& options, const $in$& request) const {\n"
+            "  return {$over$, $constant$, options, request};\n"
+            "}\n"
+            "$call$<$in$, $out$$has_options$> $stub$::$method$(\n"
+            "    const $options$& options, $in$&& request) const {\n"
+            "  return {$over$, $constant$, options, std::move(request)};\n"
+            "}\n\n");
 }
 
 }  // namespace
@@ -129,13 +175,30 @@ void write_stub_class(const ServiceDescriptor& service, Printer& out) {
                 "      const ::weft::CallOptions& options$and_request$) const;\n\n");
       return;
     }
-    out.Print(its,
-              "  ::weft::protobuf::UnaryCall<const $in$&, $out$> $method$(const $in$& request) const;\n"
-              "  ::weft::protobuf::UnaryCall<$in$, $out$> $method$($in$&& request) const;\n"
-              "  ::weft::protobuf::UnaryCall<const $in$&, $out$, ::weft::CallOptions> $method$(\n"
-              "      const ::weft::CallOptions& options, const $in$& request) const;\n"
-              "  ::weft::protobuf::UnaryCall<$in$, $out$, ::weft::CallOptions> $method$(\n"
-              "      const ::weft::CallOptions& options, $in$&& request) const;\n\n");
+    declare_call(over_client(its), out);
+  });
+  out.Print("};\n\n");
+}
+
+void write_fleet_stub_class(const ServiceDescriptor& service, Printer& out) {
+  out.Print(words_of(service),
+            "/// Calls the service $full$ over the servers of a fleet, which outlives it.\n"
+            "class $fleet_stub$ : public ::weft::protobuf::FleetStub {\n"
+            " public:\n"
+            "  using FleetStub::FleetStub;\n\n");
+  for_each_method(service, [&](const MethodDescriptor& method) {
+    const Words its = words_of(method);
+    if (is_streaming(method)) {
+      out.Print(its,
+                "  /// Does not compile: a stream has one server. $stub$ opens it.\n"
+                "  template <typename... Given>\n"
+                "  void $method$(const Given&...) const {\n"
+                "    explain_stream<Given...>();\n"
+                "  }\n\n");
+      return;
+    }
+    write_comments(method, "Calls " + wire_name(method) + ".", "  ", out);
+    declare_call(over_fleet(its), out);
   });
   out.Print("};\n\n");
 }
@@ -179,22 +242,13 @@ void write_stub_source(const ServiceDescriptor& service, Printer& out) {
                 "}\n\n");
       return;
     }
-    out.Print(
-        words_of(method),
-        "::weft::protobuf::UnaryCall<const $in$&, $out$> $stub$::$method$(const $in$& request) const {\n"
-        "  return {client(), $constant$, {}, request};\n"
-        "}\n"
-        "::weft::protobuf::UnaryCall<$in$, $out$> $stub$::$method$($in$&& request) const {\n"
-        "  return {client(), $constant$, {}, std::move(request)};\n"
-        "}\n"
-        "::weft::protobuf::UnaryCall<const $in$&, $out$, ::weft::CallOptions> $stub$::$method$(\n"
-        "    const ::weft::CallOptions& options, const $in$& request) const {\n"
-        "  return {client(), $constant$, options, request};\n"
-        "}\n"
-        "::weft::protobuf::UnaryCall<$in$, $out$, ::weft::CallOptions> $stub$::$method$(\n"
-        "    const ::weft::CallOptions& options, $in$&& request) const {\n"
-        "  return {client(), $constant$, options, std::move(request)};\n"
-        "}\n\n");
+    define_call(over_client(words_of(method)), out);
+  });
+}
+
+void write_fleet_stub_source(const ServiceDescriptor& service, Printer& out) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
+    if (!is_streaming(method)) define_call(over_fleet(words_of(method)), out);
   });
 }
 

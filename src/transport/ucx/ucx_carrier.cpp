@@ -15,10 +15,9 @@ namespace {
 
 // An address: slot, key, window, then the worker's.
 constexpr std::size_t kAddressHeadBytes = 12;
-// Time for which UCX may have had something of a carrier when that is closed by force, and for which it is
-// waited for in any case. By force UCX lets go within microseconds, but not while the peer's queue in shared
-// memory is full: that of a stopped peer stays so, and others wait for it as well.
-constexpr Duration kForceAtMost = kReclaimAtMost + std::chrono::milliseconds{100};
+// Time that UCX has to let go of what it was asked for by force. That takes microseconds, but not while the
+// peer's queue in shared memory is full: that of a stopped peer stays so.
+constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 constexpr Duration kForceAtLeast = std::chrono::milliseconds{5};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
@@ -31,10 +30,10 @@ TimePoint now_and(Duration time) {
   return steady_clock_source().now() + time;
 }
 
-// What UCX has had for long already is given little time more: many that are stuck wait at the same time, and
-// not one after the other.
+// What UCX has had since `began` is given little time more if that is long ago: many that are stuck wait at
+// the same time, and not one after the other.
 TimePoint end_of_force(TimePoint began) {
-  return std::max(began + kForceAtMost, now_and(kForceAtLeast));
+  return std::max(began + kReclaimAtMost + kForceAtMost, now_and(kForceAtLeast));
 }
 
 }  // namespace
@@ -224,7 +223,7 @@ void UcxCarrier::shut() {
   shared_->leave(place_, peer_may_be_dead);
   inbox_.forget();
   close_endpoint();
-  const TimePoint give_up_at = end_of_force(steady_clock_source().now() - kReclaimAtMost);
+  const TimePoint give_up_at = now_and(kForceAtMost);
   while (anything_flies() && shared_->alive() && steady_clock_source().now() < give_up_at) {
     shared_->progress();
   }

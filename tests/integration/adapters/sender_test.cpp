@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "integration/threads/threads_testing.hpp"
+#include "weft/detail/fleet/fleet_client.hpp"
 
 namespace weft::testing::sender_tests {
 namespace {
@@ -178,6 +179,28 @@ TEST_F(Senders, EndWithTheLoop) {
   second.start();
   later.await();
   EXPECT_EQ(later.failure.code(), StatusCode::kCancelled);
+}
+
+Task<Result<int>> add_by(FleetClient* fleet, int a, int b) {
+  Task<Result<int>> call = fleet->call<add>(a, b);
+  Result<int> sum = co_await std::move(call);
+  co_return sum;
+}
+
+TEST_F(Senders, RunCallsOfAFleetOnItsLoop) {
+  const auto thread = LoopThread::start().value();
+  std::unique_ptr<FleetClient> fleet;
+  run_on(thread->loop(), [&] {
+    FleetOptions options;
+    options.name = "static:" + served.url();
+    fleet = std::make_unique<FleetClient>(thread->loop(), std::move(options));
+  });
+  Outcome<int> outcome;
+  auto operation = as_sender(thread->loop()).run(&add_by, fleet.get(), 1, 2).connect(Receiver<int>{&outcome});
+  operation.start();
+  outcome.await();
+  EXPECT_EQ(outcome.value, 3);
+  run_on(thread->loop(), [&] { fleet.reset(); });
 }
 
 TEST_F(Senders, RunCoroutinesOfALoop) {

@@ -132,9 +132,84 @@ TEST_F(BlockingFleets, EndTheirCallsWithTheFleetAndWithItsLoop) {
   EXPECT_TRUE(stopped.unprocessed());
 }
 
+TEST_F(BlockingFleets, AskAllServersAndAQuorumOfThem) {
+  BlockingFleet caller = blocking(make());
+  const FleetCallOptions options{.call = {.timeout = 10s}};
+  const FleetReplies<int> all = caller.call_all<add>(options, 1, 2);
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_THAT((std::vector{(*all)[0].url, (*all)[1].url}),
+              ::testing::UnorderedElementsAre(first_.url(), second_.url()));
+  for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.value(), 3);
+  const std::string text(std::size_t{1} << 20, 'x');
+  const FleetReplies<std::string> both = caller.call_quorum<echoed>(2, options, text);
+  ASSERT_TRUE(both.ok()) << both.status().to_string();
+  ASSERT_EQ(both->size(), 2u);
+  for (const FleetReply<std::string>& one : *both) EXPECT_EQ(one.reply.value(), text);
+  const Status too_many = caller.call_quorum<add>(3, options, 1, 2).status();
+  EXPECT_EQ(too_many.code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(too_many.unprocessed());
+}
+
+TEST_F(BlockingFleets, GiveAQuorumWithoutAServerThatIsGone) {
+  BlockingFleet caller = blocking(make("static:" + first_.url() + ",tcp://127.0.0.1:1"));
+  const FleetCallOptions options{.call = {.timeout = 10s}};
+  const FleetReplies<int> all = caller.call_all<add>(options, 1, 2);
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  ASSERT_EQ(all->size(), 2u);
+  for (const FleetReply<int>& reply : *all) {
+    const StatusCode expected = reply.url == first_.url() ? StatusCode::kOk : StatusCode::kUnavailable;
+    EXPECT_EQ(reply.reply.status().code(), expected) << reply.url;
+  }
+  const FleetReplies<int> one = caller.call_quorum<add>(1, options, 1, 2);
+  ASSERT_TRUE(one.ok()) << one.status().to_string();
+  ASSERT_EQ(one->size(), 1u);
+  EXPECT_EQ(one->front().url, first_.url());
+  const Status fewer = caller.call_quorum<add>(2, options, 1, 2).status();
+  EXPECT_EQ(fewer.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string{fewer.message()}, ::testing::HasSubstr("of 2 servers answered, 2 were wanted"));
+}
+
+TEST_F(BlockingFleets, EndQuorumsInTime) {
+  BlockingFleet caller = blocking(make());
+  const FleetCallOptions options{.call = {.timeout = 50ms}};
+  const auto all = caller.call_all<&Silence::ask>(options);
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  for (const auto& one : *all) EXPECT_EQ(one.reply.status().code(), StatusCode::kDeadlineExceeded);
+  const Status quorum = caller.call_quorum<&Silence::ask>(1, options).status();
+  EXPECT_EQ(quorum.code(), StatusCode::kUnavailable) << quorum.to_string();
+}
+
+TEST_F(BlockingFleets, EndQuorumsThatAreStoppedOrWhoseFleetEnds) {
+  FleetClient& fleet = make();
+  const FleetCallOptions options{.call = {.timeout = 60s}};
+  std::stop_source stop;
+  Status stopped;
+  std::jthread asks{
+      [&] { stopped = blocking(fleet, stop.get_token()).call_quorum<&Silence::ask>(2, options).status(); }};
+  first_.silence.await(1);
+  second_.silence.await(1);
+  stop.request_stop();
+  asks.join();
+  EXPECT_EQ(stopped.code(), StatusCode::kCancelled) << stopped.to_string();
+
+  Status ended;
+  std::jthread asks_again{[&, caller = blocking(fleet)]() mutable {
+    const auto all = caller.call_all<&Silence::ask>(options);
+    ended = all.ok() ? all->front().reply.status() : all.status();
+  }};
+  first_.silence.await(2);
+  second_.silence.await(2);
+  end_fleet();
+  asks_again.join();
+  EXPECT_EQ(ended.code(), StatusCode::kCancelled) << ended.to_string();
+}
+
 TEST_F(BlockingFleets, TellAThreadThatWouldWaitForItself) {
   FleetClient& fleet = make();
   Status inside;
+  run_on(loop(), [&] { inside = blocking(fleet).call_all<add>({}, 1, 2).status(); });
+  EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
   run_on(loop(), [&] { inside = blocking(fleet).call<add>(1, 2).status(); });
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string{inside.message()}, ::testing::HasSubstr("co_await fleet.call<f>"));

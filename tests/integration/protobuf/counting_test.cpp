@@ -88,6 +88,17 @@ Task<void> say_again_and_again(test::EchoStub* stub, Count* count) {
   }
 }
 
+/// Messages that need no memory of their own.
+Task<void> buy_again_and_again(test::ShopFleetStub stub, Count* count) {
+  test::Order order;
+  order.set_id(7);
+  test::Receipt receipt;
+  while (count->more()) {
+    const Result<void> outcome = co_await stub.Buy(order).into(receipt);
+    count->end_one(outcome.ok() && receipt.number() == order.id());
+  }
+}
+
 Task<void> grow_again_and_again(test::EchoStub* stub, Count* count) {
   const test::Tree request;
   test::Tree response;
@@ -133,6 +144,19 @@ TEST_F(ProtobufCounts, OneCoroutineServesACallAndNoneIsMadeForTheCaller) {
   // From the pool besides: the record of the call.
   EXPECT_EQ(frames.while_served - frames.before, 1 + 1);
   EXPECT_EQ(frames.after, frames.before) << "a frame was not freed";
+}
+
+TEST_F(ProtobufCounts, ACallOverAFleetTakesNoMemoryButThatOfItsAnswer) {
+  if (!kHeapIsCounted || weft::detail::kFramePoolBypassed) {
+    GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  }
+  FleetOptions options;
+  options.name = "static:" + serve_services(shop_).urls().front();
+  FleetClient fleet{loop(), std::move(options)};
+  Count count;
+  await(buy_again_and_again(test::ShopFleetStub{fleet}, &count));
+  EXPECT_EQ(count.failed(), 0u);
+  EXPECT_EQ(count.growth(0), 0u);
 }
 
 TEST_F(ProtobufCounts, NoCoroutineServesACallOfProtobufsOwnService) {

@@ -12,12 +12,13 @@ import tempfile
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 # The .proto, and the generator's parameter.
-MADE = {"greeter": "", "streams": ""}
+MADE = {"greeter": "", "streams": "", "fleets": "fleets"}
 REFUSED = {
     ("lite", ""): ["lite.proto", "LITE_RUNTIME"],
     ("greeter", "colour=red"): ["colour=red"],
     ("names", ""): ["names.proto", "service Odd", "OddServer", "rename"],
     ("taken", ""): ["taken.proto", "service weft.golden.Greeter", "GreeterStub", "rename"],
+    ("fleets_taken", "fleets"): ["fleets_taken.proto", "service weft.golden.Greeter", "GreeterFleetStub", "rename"],
 }
 
 

@@ -457,6 +457,29 @@ TEST_F(Limits, WaitingMaxRefusesNoneOfTheCallsOfOneTurnThatIdleWorkersAreAboutTo
   EXPECT_GT(refused.retry_after(), Duration::zero());
 }
 
+TEST_F(Limits, WorkerQueueMaxRefusesNoneOfTheCallsOfOneTurnThatIdleWorkersAreAboutToTake) {
+  Blocker blocker;
+  ServerOptions options;
+  options.worker_threads = 3;
+  options.worker_queue_max = 1;
+  Server& server = serve_here(std::move(options), [&](Server& its) {
+    its.register_handler<&Blocker::pass>(&blocker, {.blocking = true});
+  });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(caller.start<&Blocker::pass>());
+  const auto done = [](const Call<int>& each) { return each.done(); };
+  ASSERT_TRUE(turn_until(loop(), [&] { return std::ranges::count_if(calls, done) == 1; }));
+  EXPECT_TRUE(calls.back().done()) << "three run, one waits, and the fifth is refused";
+  blocker.closed.unlock();
+  const auto results = loop().block_on(await_all(calls));
+  const auto served = std::ranges::count_if(results, [](const auto& each) { return each.ok(); });
+  EXPECT_EQ(served, 4);
+  EXPECT_THAT(std::string{results.back().status().message()},
+              ::testing::HasSubstr("ServerOptions::worker_queue_max"));
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverWorkerQueue], 1u);
+}
+
 /// Handlers of a server whose peer does not read; they count the answers that they make.
 struct Producer {
   std::size_t produced = 0;

@@ -25,6 +25,14 @@ std::uint64_t enter(ExchangeTable& table, Exchange& exchange, std::uint64_t posi
   return table.enter(exchange, position);
 }
 
+/// Takes all that begin at `position` or later.
+template <typename Visit>
+void take_from(ExchangeTable& table, std::uint64_t position, Visit visit) {
+  std::uint32_t first = 0;
+  std::size_t all = SIZE_MAX;
+  EXPECT_TRUE(table.take_some(position, first, all, visit));
+}
+
 TEST(ExchangeTable, FindsEachExchangeByItsIdAndNobodyByAnother) {
   ExchangeTable table;
   std::vector<Idle> exchanges(100);
@@ -97,7 +105,7 @@ TEST(ExchangeTable, AllAreTakenOnceAlsoWhenVisitingEntersMoreAndLetsOthersLeave)
   std::vector<std::uint64_t> ids;
   for (Idle& exchange : exchanges) ids.push_back(enter(table, exchange));
   std::vector<Exchange*> visited;
-  table.take_from(0, [&](Exchange& exchange, std::uint64_t) {
+  take_from(table, 0, [&](Exchange& exchange, std::uint64_t) {
     visited.push_back(&exchange);
     if (&exchange != &exchanges[0]) return;
     table.leave(ids[1]);
@@ -114,8 +122,8 @@ TEST(ExchangeTable, TakesThoseThatBeginAtAPositionOrLater) {
   for (std::size_t i = 0; i < 4; ++i) ids.push_back(enter(table, exchanges[i], 100 * i));
   table.leave(ids[2]);
   std::vector<std::pair<Exchange*, std::uint64_t>> taken;
-  table.take_from(
-      100, [&](Exchange& exchange, std::uint64_t position) { taken.emplace_back(&exchange, position); });
+  take_from(table, 100,
+            [&](Exchange& exchange, std::uint64_t position) { taken.emplace_back(&exchange, position); });
   EXPECT_EQ(taken,
             (std::vector<std::pair<Exchange*, std::uint64_t>>{{&exchanges[1], 100}, {&exchanges[3], 300}}));
   EXPECT_EQ(table.find(ids[0]), &exchanges[0]);

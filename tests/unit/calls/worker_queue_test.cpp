@@ -168,6 +168,51 @@ TEST_F(WorkerQueues, CountCallsAsWaitingThatTheirMethodDoesNotLetRun) {
   EXPECT_TRUE(queue.add(call(1, rare), gone));
 }
 
+TEST_F(WorkerQueues, AreNotFullOfCallsThatWorkersAreAboutToTake) {
+  WorkerQueue queue{1, 3};
+  ServedCall* gone = nullptr;
+  const auto takes = [&](const MethodEntry& method) { return !queue.add(call(1, method), gone); };
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(takes(method_)) << i;
+  EXPECT_FALSE(takes(method_)) << "three are for workers, and one waits";
+  for (int i = 0; i < 3; ++i) ASSERT_NE(queue.next(kStart), nullptr);
+  EXPECT_FALSE(takes(method_)) << "all workers have calls, and one waits";
+  ASSERT_FALSE(queue.ended(method_, kStart));
+  EXPECT_TRUE(takes(method_)) << "the one that waited is for the worker that is free";
+  EXPECT_FALSE(takes(method_));
+}
+
+TEST_F(WorkerQueues, TakeWhatAnIdleWorkerMayRunAlthoughCallsOfAnotherMethodFillThem) {
+  MethodEntry rare;
+  rare.options.running_max = 1;
+  WorkerQueue queue{1, 3};
+  ServedCall* gone = nullptr;
+  const auto takes = [&](const MethodEntry& method) { return !queue.add(call(1, method), gone); };
+  EXPECT_TRUE(takes(rare)) << "for a worker";
+  EXPECT_TRUE(takes(rare)) << "waits";
+  EXPECT_FALSE(takes(rare)) << "no worker may take it";
+  EXPECT_TRUE(takes(method_));
+  EXPECT_TRUE(takes(method_));
+  EXPECT_FALSE(takes(method_)) << "all three workers have something to take, and one waits";
+  for (int i = 0; i < 3; ++i) ASSERT_NE(queue.next(kStart), nullptr);
+  EXPECT_EQ(queue.next(kStart), nullptr);
+  ASSERT_FALSE(queue.ended(method_, kStart));
+  EXPECT_FALSE(takes(rare)) << "a worker is free, and not for this method";
+  EXPECT_TRUE(takes(method_));
+}
+
+TEST_F(WorkerQueues, ShareAlsoThePlacesOfCallsThatWorkersAreAboutToTake) {
+  WorkerQueue queue{2, 4};
+  ServedCall* gone = nullptr;
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(queue.add(call(1), gone)) << i;
+  EXPECT_TRUE(queue.add(call(1), gone));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(queue.add(call(2), gone)) << i;
+    ASSERT_NE(gone, nullptr) << "one of the connection that has more than half";
+    EXPECT_EQ(gone->connection_id(), 1u);
+  }
+  EXPECT_TRUE(queue.add(call(2), gone)) << "it has its half";
+}
+
 TEST_F(WorkerQueues, TellWhoIsRefusedHowLongWhatWaitsTakes) {
   MethodEntry rare;
   rare.options.waiting_max = 3;

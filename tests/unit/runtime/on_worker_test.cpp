@@ -179,6 +179,26 @@ TEST_F(OnWorker, RefusesWhatItsQueueHasNoPlaceFor) {
   EXPECT_EQ(alive, 0);
 }
 
+TEST_F(OnWorker, RefusesNothingThatAnIdleThreadIsAboutToTake) {
+  const auto pool = WorkerPool::start({.threads = 3, .queue_max = 1}).value();
+  std::array<Gate, 4> gates;
+  Gate unused;
+  Scope scope;
+  std::vector<Result<int>> results;
+  loop_->post([&] {
+    for (Gate& gate : gates) scope.spawn(&store_result, pool.get(), &gate, &results);
+    scope.spawn(&store_result, pool.get(), &unused, &results);
+  });
+  loop_->run_once(0s);
+  ASSERT_EQ(results.size(), 1) << "three are for the threads, one waits, and the fifth is refused";
+  EXPECT_EQ(results[0].status().code(), StatusCode::kResourceExhausted);
+  for (std::size_t i = 0; i < 3; ++i) gates[i].entered.wait();
+  EXPECT_EQ(pool->stats().waiting, 1);
+  for (Gate& gate : gates) gate.open.count_down();
+  loop_->block_on(scope.join());
+  EXPECT_EQ(results.size(), 5);
+}
+
 TEST_F(OnWorker, WhatWaitsWhenItIsCancelledIsTakenBackAtOnceAndNeverRuns) {
   Gate gate;
   Scope scope;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <stop_token>
 #include <utility>
 
-#include "weft/detail/fleet/encoded_arguments.hpp"
+#include "weft/detail/fleet/far_call.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/fleet/way_to_fleet.hpp"
 #include "weft/detail/runtime/told_task.hpp"
@@ -35,45 +36,45 @@ class BlockingFleet {
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
   Result<detail::ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
-    return detail::value_of(wait<M>(options, false, std::forward<Given>(arguments)...));
+    return wait<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
   /// The same with the attachment of the answer.
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
   Result<Answer<detail::ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
                                                                  Given&&... arguments) {
-    return wait<M>(options, true, std::forward<Given>(arguments)...);
+    return wait<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
+  }
+
+  /// Calls a function at every server, as FleetClient::call_all(), and blocks this thread until all have
+  /// answered or failed. Time, errors, stop: as call().
+  template <auto M, typename... Given>
+    requires detail::CallableWith<M, Given...>
+  FleetReplies<detail::ResultOfMethod<M>> call_all(const FleetCallOptions& options, Given&&... arguments) {
+    return wait<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
+  }
+  /// The same until `wanted` servers have answered well, as FleetClient::call_quorum().
+  template <auto M, typename... Given>
+    requires detail::CallableWith<M, Given...>
+  FleetReplies<detail::ResultOfMethod<M>> call_quorum(std::size_t wanted, const FleetCallOptions& options,
+                                                      Given&&... arguments) {
+    return wait<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
   }
 
  private:
-  template <auto M>
-  using AnswerOf = Result<Answer<detail::ResultOfMethod<M>>>;
-
-  template <auto M, typename... Given>
-  AnswerOf<M> wait(const FleetCallOptions& options, bool with_attachment, Given&&... arguments) {
+  template <auto M, typename Outcome, typename Wish, typename... Given>
+  Outcome wait(Task<Outcome> (*begins)(detail::FarCall, Wish), const FleetCallOptions& options, Wish wish,
+               Given&&... arguments) {
     if (Status refused = way_.check_thread(); !refused.ok()) return refused;
     Status failure;
     auto encoded = detail::EncodedArguments::of<M>(failure, std::forward<Given>(arguments)...);
     if (!failure.ok()) return failure;
-    using Record =
-        detail::ToldTaskOf<AnswerOf<M>, decltype(&BlockingFleet::begin<M>), std::weak_ptr<detail::FleetCore>,
-                           FleetCallOptions, detail::EncodedArguments, bool>;
-    const std::unique_ptr<Record, detail::ToldTask::Release> task{new Record{
-        way_.mailbox(), &BlockingFleet::begin<M>, core_, options, std::move(encoded), with_attachment}};
+    using Record = detail::ToldTaskOf<Outcome, detail::BeginFarCall<Outcome, Wish>, detail::FarCall, Wish>;
+    detail::FarCall call{core_, options, std::move(encoded)};
+    const std::unique_ptr<Record, detail::ToldTask::Release> task{
+        new Record{way_.mailbox(), begins, std::move(call), wish}};
     if (Status failed = way_.wait(*task, options, stop_); !failed.ok()) return failed;
     return task->take();
-  }
-
-  /// Runs on the fleet's loop.
-  template <auto M>
-  static Task<AnswerOf<M>> begin(std::weak_ptr<detail::FleetCore> fleet, FleetCallOptions options,
-                                 detail::EncodedArguments arguments, bool with_attachment) {
-    std::shared_ptr<detail::FleetCore> core = fleet.lock();
-    if (core == nullptr) co_return detail::fleet_has_ended();
-    auto calling = detail::fleet_call<detail::SharedArguments<M, detail::EncodedArguments>>(
-        std::move(core), detail::method_key<M>, options, std::move(arguments), with_attachment);
-    AnswerOf<M> answer = co_await std::move(calling);
-    co_return answer;
   }
 
   std::weak_ptr<detail::FleetCore> core_;

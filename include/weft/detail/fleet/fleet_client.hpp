@@ -2,18 +2,17 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/fleet/fleet_call.hpp"
+#include "weft/detail/fleet/fleet_call_all.hpp"
 #include "weft/detail/fleet/fleet_options.hpp"
 #include "weft/detail/fleet/fleet_stats.hpp"
-#include "weft/detail/fleet/quorum.hpp"
+#include "weft/detail/fleet/shared_arguments.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/function_server.hpp"
 #include "weft/detail/functions/peer.hpp"
@@ -22,27 +21,7 @@
 
 namespace weft {
 
-/// Outcome of a call at one server of a fleet.
-template <typename R>
-struct FleetReply {
-  std::string url;
-  Result<R> reply;
-};
-
 namespace detail {
-
-/// Body of an attempt: arguments that all attempts of a call refer to, and a result of its own.
-template <auto M, typename Arguments>
-class SharedArguments final : public CodecAnswer<ResultOfMethod<M>> {
- public:
-  explicit SharedArguments(const Arguments& arguments) : arguments_(&arguments) {}
-
-  std::size_t bytes() const { return arguments_->bytes(); }
-  void write(std::byte* to) const { arguments_->write(to); }
-
- private:
-  const Arguments* arguments_;
-};
 
 template <typename... Given>
 inline constexpr bool fleet_options_first = false;
@@ -64,7 +43,8 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
 /// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
 /// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
-/// that its outcome is unknown. Threads without a loop write blocking(fleet).
+/// that its outcome is unknown. Threads without a loop write blocking(fleet), and coroutines of
+/// other loops on_loop_of(fleet).
 ///
 /// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
 /// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
@@ -90,16 +70,18 @@ class FleetClient final : public detail::FunctionServer<FleetClient> {
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
   Task<Result<detail::ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
-    return without_attachment(start<M>(
-        options, false, detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
+    return without_attachment(detail::fleet_call<Body<M, Given...>>(
+        core_, detail::method_key<M>, options,
+        detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}, false));
   }
   /// The same for a call whose answer brings an attachment.
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
   Task<Result<Answer<detail::ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
                                                                        Given&&... arguments) {
-    return start<M>(options, true,
-                    detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
+    return detail::fleet_call<Body<M, Given...>>(
+        core_, detail::method_key<M>, options,
+        detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}, true);
   }
 
   /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
@@ -108,10 +90,11 @@ class FleetClient final : public detail::FunctionServer<FleetClient> {
   /// there is no server to ask.
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
-  Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> call_all(const FleetCallOptions& options,
-                                                                            Given&&... arguments) {
-    return at_all<M>(core_, options, kAll,
-                     detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
+  Task<FleetReplies<detail::ResultOfMethod<M>>> call_all(const FleetCallOptions& options,
+                                                         Given&&... arguments) {
+    return detail::fleet_call_all<Body<M, Given...>>(
+        core_, detail::method_key<M>, options, detail::kAllServers,
+        detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
   /// when this returns. They may have run. Gives the good answers only. Errors: as call_all();
@@ -119,11 +102,12 @@ class FleetClient final : public detail::FunctionServer<FleetClient> {
   /// answered well, with the first failure: the calls of those that did have run all the same.
   template <auto M, typename... Given>
     requires detail::CallableWith<M, Given...>
-  Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> call_quorum(
-      std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) {
-    return good_ones<M>(
-        wanted, at_all<M>(core_, options, wanted,
-                          detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
+  Task<FleetReplies<detail::ResultOfMethod<M>>> call_quorum(std::size_t wanted,
+                                                            const FleetCallOptions& options,
+                                                            Given&&... arguments) {
+    return detail::fleet_call_quorum<Body<M, Given...>>(
+        core_, detail::method_key<M>, options, wanted,
+        detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
 
   /// The seam for FunctionServer, as CallClient::register_method(), for all servers of the list and those
@@ -141,81 +125,13 @@ class FleetClient final : public detail::FunctionServer<FleetClient> {
   std::vector<FleetEndpointStats> endpoint_stats() const;
 
  private:
-  static constexpr std::size_t kAll = SIZE_MAX;
+  template <auto M, typename... Given>
+  using Body = detail::SharedArguments<M, detail::CodecBody<M, Given...>>;
 
-  template <auto M, typename Arguments>
-  auto start(const FleetCallOptions& options, bool with_attachment, Arguments arguments) {
-    return detail::fleet_call<detail::SharedArguments<M, Arguments>>(core_, detail::method_key<M>, options,
-                                                                     std::move(arguments), with_attachment);
-  }
   template <typename R>
   static Task<Result<R>> without_attachment(Task<Result<Answer<R>>> calling) {
     Result<Answer<R>> answer = co_await std::move(calling);
     co_return detail::value_of(std::move(answer));
-  }
-
-  template <auto M, typename Arguments>
-  static Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> at_all(
-      std::shared_ptr<detail::FleetCore> core, FleetCallOptions options, std::size_t wanted,
-      Arguments arguments) {
-    using R = detail::ResultOfMethod<M>;
-    std::vector<FleetReply<R>> replies;
-    CancelScope* scope = co_await this_cancel_scope();
-    core->on_call();
-    detail::TurnOfLoop turn{core->loop()};
-    co_await turn;
-    detail::FleetRun run{core, detail::method_key<M>, options, scope};
-    while (core->servers() == 0) {
-      if (Status why = core->hopeless(); !why.ok()) co_return why;
-      Task<Result<void>> waiting = run.wait();
-      Result<void> waited = co_await std::move(waiting);
-      if (!waited.ok()) co_return waited.status();
-    }
-    if (wanted != kAll && wanted > core->servers()) {
-      co_return detail::quorum_too_large(wanted, core->servers());
-    }
-    std::deque<detail::FleetHold> holds;
-    std::vector<Task<Result<R>>> calls;
-    for (const std::unique_ptr<detail::FleetMember>& member : core->list().members()) {
-      if (!member->is_used()) continue;
-      holds.emplace_back(*core, *member);
-      replies.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
-      calls.push_back(detail::fleet_call_at<detail::SharedArguments<M, Arguments>>(
-          core, *member, detail::method_key<M>, options, arguments));
-    }
-    std::vector<Result<R>> results;
-    if (wanted == kAll) {
-      Task<std::vector<Result<R>>> all = when_all(std::move(calls));
-      results = co_await std::move(all);
-    } else {
-      Task<detail::Quorum<R>> all = detail::when_quorum<R>(wanted, std::move(calls));
-      detail::Quorum<R> quorum = co_await std::move(all);
-      results = std::move(quorum.results);
-    }
-    for (std::size_t i = 0; i < replies.size(); ++i) replies[i].reply = std::move(results[i]);
-    co_return replies;
-  }
-  template <auto M>
-  static Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> good_ones(
-      std::size_t wanted, Task<Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>>> asking) {
-    Result<std::vector<FleetReply<detail::ResultOfMethod<M>>>> replies = co_await std::move(asking);
-    if (!replies.ok()) co_return replies;
-    std::vector<FleetReply<detail::ResultOfMethod<M>>> good;
-    Status first;
-    for (FleetReply<detail::ResultOfMethod<M>>& one : *replies) {
-      if (one.reply.ok()) {
-        good.push_back(std::move(one));
-      } else if (first.ok() && one.reply.status().code() != StatusCode::kCancelled) {
-        first = one.reply.status();
-      }
-    }
-    if (good.size() >= wanted) co_return good;
-    const std::size_t count = good.size();
-    co_return Status{StatusCode::kUnavailable, Layer::kRpc, [&] {
-                       return std::to_string(count) + " of " + std::to_string(replies->size()) +
-                              " servers answered, " + std::to_string(wanted) +
-                              " were wanted: " + std::string{first.message()};
-                     }};
   }
 
   std::shared_ptr<detail::FleetCore> core_;

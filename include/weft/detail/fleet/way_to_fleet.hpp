@@ -36,7 +36,4 @@ class WayToFleet {
   bool has_system_clock_;
 };
 
-/// The failure of a call through a fleet that has ended.
-Status fleet_has_ended() noexcept;
-
 }  // namespace weft::detail

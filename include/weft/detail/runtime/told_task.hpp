@@ -39,6 +39,10 @@ class ToldTask : public Errand {
   void send_for(Told& who) noexcept;
   /// Cancels the coroutine, before or after it was sent. True: nobody will be told. False: it has ended.
   bool give_up(CancelReason reason) noexcept;
+  /// Cancels it, and who waits is told of its end.
+  void cancel(CancelReason reason) noexcept;
+  /// The loop is a copy that a child of fork inherited.
+  bool is_in_child() const noexcept { return mailbox_->in_child(); }
 
   /// Why the coroutine did not come to its end; ok when it gave something, or threw. Once told.
   Status take_failure() noexcept { return std::move(failure_); }

@@ -21,7 +21,8 @@ struct WorkerPoolOptions {
   std::string name = "weft-work";
   /// Above zero.
   unsigned threads = 4;
-  /// Work that may wait for a thread; more is refused with kResourceExhausted. Above zero.
+  /// Work that may wait for a thread, beside what an idle one is about to take; more is refused with
+  /// kResourceExhausted. Above zero.
   std::size_t queue_max = 4096;
 };
 

@@ -40,8 +40,9 @@ struct ServerOptions {
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
   /// above zero.
   unsigned worker_threads = 4;
-  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted, or the oldest of
-  /// a connection that has more than its share of the places. Above zero if there is a blocking handler.
+  /// Blocking calls that may wait for a worker, beside those that an idle one is about to take; one more is
+  /// refused with kResourceExhausted, or the oldest of a connection that has more than its share of the
+  /// places. Above zero if there is a blocking handler.
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.

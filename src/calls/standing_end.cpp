@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/standing_end.hpp"
+
+#include <utility>
+
+#include "calls/exchange_table.hpp"
+#include "calls/session.hpp"
+
+namespace weft::detail {
+
+StandingEnd::StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why) noexcept
+    : Ready(&run), session_(session), table_(table), position_(position), why_(std::move(why)) {}
+
+void StandingEnd::put_off() noexcept {
+  session_.loop().turn_time().put_off(*this);
+}
+
+void StandingEnd::end_part() noexcept {
+  std::size_t left = kCallsEndedAtOnce;
+  const auto end = [this](Exchange& exchange, std::uint64_t) { exchange.on_lost(why_, true); };
+  if (!table_.take_some(position_, slot_, left, end)) put_off();
+}
+
+void StandingEnd::run(Ready* node) noexcept {
+  auto& self = *static_cast<StandingEnd*>(node);
+  self.end_part();
+  self.session_.owner().on_session_room(self.session_);
+}
+
+}  // namespace weft::detail

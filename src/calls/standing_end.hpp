@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft::detail {
+
+class ExchangeTable;
+class Session;
+
+/// Calls of one loop which one turn ends because of their connections: about 100 us.
+inline constexpr std::size_t kCallsEndedAtOnce = 512;
+
+/// End of the exchanges from one position of the stream on, on a connection that stands: the peer will not
+/// answer them. A part of them ends in each turn. Those that are left when it is destroyed are not told.
+///
+/// Thread: its loop's.
+class StandingEnd final : private Ready {
+ public:
+  /// The exchanges of `table` end with `why`. `session`, whose they are, outlives this.
+  StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why) noexcept;
+
+  /// Ends the first part, or the next one, and puts off what is left.
+  void end_part() noexcept;
+  /// Lets the first part end in another turn.
+  void put_off() noexcept;
+  /// Something was put off.
+  bool is_under_way() const noexcept { return is_scheduled(); }
+  /// Returns the status of an exchange that begins at `position`, null if it is not one of them.
+  const Status* of(std::uint64_t position) const noexcept { return position >= position_ ? &why_ : nullptr; }
+
+ private:
+  static void run(Ready* node) noexcept;
+
+  Session& session_;
+  ExchangeTable& table_;
+  const std::uint64_t position_;
+  const Status why_;
+  std::uint32_t slot_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thousands of calls end because the peer says that it will not answer them, on a connection that stands: a
+// part of them in each turn, each with what the peer said of it, whatever becomes of the connection
+// meanwhile.
+#include "calls/standing_end.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "unit/calls/text_calls.hpp"
+
+namespace weft::calls_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::size_t kCalls = 5 * kCallsEndedAtOnce - 1;
+/// Calls that the turn ends in which the peer's word comes: a part at once, and one that was put off.
+constexpr std::size_t kEndedInFirstTurn = 2 * kCallsEndedAtOnce;
+
+class StandingEnds : public PendingCalls {
+ protected:
+  void begin_calls() {
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      calls_.push_back(std::make_unique<TextCall>(target_));
+      ASSERT_TRUE(calls_.back()->begin());
+    }
+    rig_.sent();
+  }
+  /// Lets one turn see what the peer sent.
+  void peer_sends_in_one_turn(std::string_view bytes) {
+    rig_.carrier().arrive(bytes);
+    rig_.loop().run_once(Duration::zero());
+  }
+  std::size_t ended() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(calls_, [](const auto& call) { return call->done(); }));
+  }
+  std::size_t unprocessed() {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        calls_, [](const auto& call) { return call->done() && call->take_failure().unprocessed(); }));
+  }
+  std::string goaway() const { return goaway_bytes(rig_.hello_bytes); }
+
+  std::vector<std::unique_ptr<TextCall>> calls_;
+};
+
+TEST_F(StandingEnds, AGoawayEndsAPartInEachTurn) {
+  begin_calls();
+  peer_sends_in_one_turn(goaway());
+  EXPECT_EQ(ended(), kEndedInFirstTurn);
+  rig_.loop().run_once(Duration::zero());
+  EXPECT_EQ(ended(), kEndedInFirstTurn + kCallsEndedAtOnce);
+  const int rooms = rig_.rooms;
+  rig_.run_until_idle();
+  EXPECT_GT(rig_.rooms, rooms) << "the owner was not told that they have ended";
+  EXPECT_EQ(unprocessed(), kCalls);
+  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
+TEST_F(StandingEnds, AFloodOfGoawaysEndsNoMoreInATurn) {
+  begin_calls();
+  std::string flood;
+  for (int i = 0; i < 100; ++i) flood += goaway();
+  peer_sends_in_one_turn(flood);
+  EXPECT_EQ(ended(), kEndedInFirstTurn);
+  rig_.run_until_idle();
+  EXPECT_EQ(unprocessed(), kCalls);
+}
+
+TEST_F(StandingEnds, TheLastGoawayCountsForThoseThatWereNotToldYet) {
+  begin_calls();
+  // Each call has the same length, and they begin behind the hello.
+  const std::size_t all = rig_.session().connection().outbox().handed_over() - rig_.hello_bytes;
+  const std::size_t taken = kCalls - 10;
+  peer_sends_in_one_turn(goaway() + goaway_bytes(rig_.hello_bytes + all / kCalls * taken));
+  rig_.run_until_idle();
+  EXPECT_EQ(unprocessed(), kCallsEndedAtOnce + 10);
+  EXPECT_EQ(rig_.session().calls_out().in_flight(), kCalls - kCallsEndedAtOnce - 10);
+}
+
+TEST_F(StandingEnds, TheEndOfTheConnectionLeavesTheRestUnprocessed) {
+  begin_calls();
+  peer_sends_in_one_turn(goaway());
+  rig_.session().close({StatusCode::kUnavailable, Layer::kTransport, "the wire broke"});
+  rig_.run_until_idle();
+  ASSERT_EQ(rig_.closed.size(), 1u);
+  EXPECT_EQ(ended(), kCalls);
+  const Status last = calls_.back()->take_failure();
+  EXPECT_TRUE(last.unprocessed());
+}
+
+TEST_F(StandingEnds, ASessionThatIsDestroyedMeanwhileTellsTheRestWhatThePeerSaid) {
+  begin_calls();
+  peer_sends_in_one_turn(goaway());
+  EXPECT_LT(ended(), kCalls);
+  target_.close();
+  rig_.destroy_session();
+  EXPECT_EQ(ended(), kCalls);
+  const Status last = calls_.back()->take_failure();
+  EXPECT_TRUE(last.unprocessed());
+  EXPECT_THAT(last.to_string(), HasSubstr("it is late"));
+}
+
+TEST_F(StandingEnds, CallsThatAreDroppedMeanwhileAreNotTold) {
+  begin_calls();
+  peer_sends_in_one_turn(goaway());
+  calls_.resize(kEndedInFirstTurn + 5);
+  rig_.run_until_idle();
+  EXPECT_EQ(unprocessed(), calls_.size());
+  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::calls_testing
