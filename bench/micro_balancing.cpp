@@ -40,10 +40,10 @@ Made locality_first() {
   return std::make_unique<LocalityFirst>(LocalityFirstOptions{.zone = "0"}, least_loaded(), least_loaded());
 }
 Made subset() {
-  return std::make_unique<Subset>(SubsetOptions{}, least_loaded());
+  return std::make_unique<detail::Subset>(SubsetOptions{}, least_loaded());
 }
 Made outlier_ejection() {
-  return std::make_unique<OutlierEjection>(OutlierOptions{}, least_loaded());
+  return std::make_unique<detail::OutlierEjection>(OutlierOptions{}, least_loaded());
 }
 
 void fill(BalancingPolicy& policy, std::size_t count) {

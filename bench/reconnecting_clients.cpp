@@ -37,7 +37,7 @@ weft::Task<void> call_until_answered(Crowd* crowd, std::size_t index) {
     if (answer.ok()) break;
     // The client itself waits before it connects again; this only keeps a failure that comes at once from
     // holding the loop.
-    weft::SleepAwaiter pause = weft::sleep_for(1ms);
+    auto pause = weft::sleep_for(1ms);
     static_cast<void>(co_await pause);
   }
   crowd->back[index] = Clock::now();

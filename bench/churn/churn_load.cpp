@@ -26,7 +26,7 @@ Task<void> ChurnLoad::pace(ChurnLoad* load, double rate) {
       load->scope_.spawn(&ChurnLoad::call_once, load, load->kind_.load(std::memory_order_relaxed),
                          schedule.take());
     }
-    SleepAwaiter pause = sleep_until(TimePoint{std::chrono::nanoseconds{schedule.next_ns()}});
+    auto pause = sleep_until(TimePoint{std::chrono::nanoseconds{schedule.next_ns()}});
     Result<void> slept = co_await pause;
     if (!slept.ok()) co_return;
   }

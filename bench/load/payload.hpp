@@ -30,7 +30,7 @@ void fill_pattern(MutableBytes payload);
 /// Writes as much of `tag` as `payload` has room for.
 inline void write_tag(MutableBytes payload, std::uint64_t tag) {
   if (payload.size() >= kTagBytes) {
-    store_le(payload.data(), tag);
+    weft::detail::store_le(payload.data(), tag);
   } else if (!payload.empty()) {
     std::memcpy(payload.data(), &tag, payload.size());
   }
@@ -39,7 +39,7 @@ inline void write_tag(MutableBytes payload, std::uint64_t tag) {
 /// The tag of `payload`; what a short payload does not hold is zero.
 inline std::uint64_t read_tag(Bytes payload) {
   std::uint64_t tag = 0;
-  if (payload.size() >= kTagBytes) return load_le<std::uint64_t>(payload.data());
+  if (payload.size() >= kTagBytes) return weft::detail::load_le<std::uint64_t>(payload.data());
   if (!payload.empty()) std::memcpy(&tag, payload.data(), payload.size());
   return tag;
 }
@@ -58,7 +58,7 @@ inline bool reply_intact(Bytes reply, std::uint64_t reply_bytes, std::uint64_t t
   const std::uint64_t words = reply.size() / 8;
   if (words < 2) return true;
   const auto holds = [&](std::uint64_t index) {
-    return load_le<std::uint64_t>(reply.data() + index * 8) == pattern_word(index);
+    return weft::detail::load_le<std::uint64_t>(reply.data() + index * 8) == pattern_word(index);
   };
   if (!holds(words - 1) || !holds(std::max<std::uint64_t>(words / 2, 1))) return false;
   constexpr std::uint64_t kStride = 64 * 1024 / 8;

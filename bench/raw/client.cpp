@@ -101,7 +101,7 @@ Status Client::open_connection(std::uint64_t id, const Hello& hello) {
 /// A timer of its own instead of a limit on each wait, which would cost every wait a timer.
 Status Client::start_ticking() {
   ticker_ = Fd{timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
-  if (!ticker_) return errno_status(Layer::kTransport, "make a timer", errno);
+  if (!ticker_) return weft::detail::errno_status(Layer::kTransport, "make a timer", errno);
   const itimerspec every{{0, kTickNs}, {0, kTickNs}};
   timerfd_settime(ticker_.get(), 0, &every, nullptr);
   poller_.add(ticker_.get(), EPOLLIN, nullptr);

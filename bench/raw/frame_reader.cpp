@@ -15,7 +15,8 @@ SmallFrameReader::Batch SmallFrameReader::read(Wire& wire, Scratch& scratch) {
 
   std::size_t whole = 0;
   while (have - whole >= kLengthBytes) {
-    if (load_le<std::uint32_t>(begin + whole) != payload_bytes_) return {ReadOutcome::kBroken, {}};
+    if (weft::detail::load_le<std::uint32_t>(begin + whole) != payload_bytes_)
+      return {ReadOutcome::kBroken, {}};
     if (have - whole < frame_bytes()) break;
     whole += frame_bytes();
   }
@@ -33,7 +34,7 @@ ReadOutcome LargeFrameReader::read(Wire& wire) {
   const std::size_t before = have_;
   have_ += static_cast<std::size_t>(got);
   if (before < kLengthBytes && have_ >= kLengthBytes &&
-      load_le<std::uint32_t>(buffer_.get()) != frame_bytes_ - kLengthBytes) {
+      weft::detail::load_le<std::uint32_t>(buffer_.get()) != frame_bytes_ - kLengthBytes) {
     return ReadOutcome::kBroken;
   }
   return ReadOutcome::kOk;

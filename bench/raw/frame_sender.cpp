@@ -19,7 +19,7 @@ bool FrameSender::add(Wire& wire, Scratch& scratch, std::uint64_t tag) {
   const std::size_t frame_bytes = kLengthBytes + pattern_.size();
   if (gathered_ + frame_bytes > scratch.out.size() && !finish(wire, scratch)) return false;
   std::byte* const frame = scratch.out.data() + gathered_;
-  store_le(frame, static_cast<std::uint32_t>(pattern_.size()));
+  weft::detail::store_le(frame, static_cast<std::uint32_t>(pattern_.size()));
   if (!pattern_.empty()) std::memcpy(frame + kLengthBytes, pattern_.data(), pattern_.size());
   load::write_tag({frame + kLengthBytes, pattern_.size()}, tag);
   gathered_ += frame_bytes;

@@ -40,9 +40,9 @@ bool PatternOutbox::flush(Wire& wire) {
   const std::size_t tag_bytes = std::min(load::kTagBytes, pattern_.size());
   const std::size_t frame_bytes = kLengthBytes + pattern_.size();
   std::array<std::byte, kLengthBytes + load::kTagBytes> head;
-  store_le(head.data(), static_cast<std::uint32_t>(pattern_.size()));
+  weft::detail::store_le(head.data(), static_cast<std::uint32_t>(pattern_.size()));
   while (blocked()) {
-    store_le(head.data() + kLengthBytes, tags_.front());
+    weft::detail::store_le(head.data() + kLengthBytes, tags_.front());
     const std::size_t head_bytes = kLengthBytes + tag_bytes;
     const std::size_t head_done = std::min(done_, head_bytes);
     const std::size_t tail_done = done_ - head_done;

@@ -48,19 +48,20 @@ struct Hello {
 
 inline std::array<std::byte, kHelloBytes> encode_hello(const Hello& hello) {
   std::array<std::byte, kHelloBytes> bytes;
-  store_le(bytes.data(), kMagic);
-  store_le(bytes.data() + 4, kVersion);
-  store_le(bytes.data() + 8, hello.request_bytes);
-  store_le(bytes.data() + 16, hello.reply_bytes);
+  weft::detail::store_le(bytes.data(), kMagic);
+  weft::detail::store_le(bytes.data() + 4, kVersion);
+  weft::detail::store_le(bytes.data() + 8, hello.request_bytes);
+  weft::detail::store_le(bytes.data() + 16, hello.reply_bytes);
   return bytes;
 }
 
 /// Nothing when `bytes` is not a hello of this version, or announces payloads above the limit.
 inline std::optional<Hello> decode_hello(Bytes bytes) {
   if (bytes.size() != kHelloBytes) return std::nullopt;
-  if (load_le<std::uint32_t>(bytes.data()) != kMagic) return std::nullopt;
-  if (load_le<std::uint32_t>(bytes.data() + 4) != kVersion) return std::nullopt;
-  const Hello hello{load_le<std::uint64_t>(bytes.data() + 8), load_le<std::uint64_t>(bytes.data() + 16)};
+  if (weft::detail::load_le<std::uint32_t>(bytes.data()) != kMagic) return std::nullopt;
+  if (weft::detail::load_le<std::uint32_t>(bytes.data() + 4) != kVersion) return std::nullopt;
+  const Hello hello{weft::detail::load_le<std::uint64_t>(bytes.data() + 8),
+                    weft::detail::load_le<std::uint64_t>(bytes.data() + 16)};
   if (hello.request_bytes > kPayloadBytesMax) return std::nullopt;
   if (!hello.echo() && !hello.pushed() && hello.reply_bytes > kPayloadBytesMax) return std::nullopt;
   return hello;

@@ -73,16 +73,17 @@ Result<Address> resolve(const std::string& url) {
 /// Makes the socket and sets what both sides of a comparison must have alike.
 Result<Fd> make_socket(const Address& address, const std::string& congestion) {
   Fd fd{socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (!fd) return errno_status(Layer::kTransport, "make a socket", errno);
+  if (!fd) return weft::detail::errno_status(Layer::kTransport, "make a socket", errno);
   if (address.family() == AF_UNIX) return fd;
   const int on = 1;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (!congestion.empty() && setsockopt(fd.get(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
                                         static_cast<socklen_t>(congestion.size())) != 0) {
-    return errno_status(Layer::kTransport,
-                        "use congestion control '" + congestion +
-                            "' (sysctl net.ipv4.tcp_available_congestion_control lists what there is)",
-                        errno);
+    return weft::detail::errno_status(
+        Layer::kTransport,
+        "use congestion control '" + congestion +
+            "' (sysctl net.ipv4.tcp_available_congestion_control lists what there is)",
+        errno);
   }
   return fd;
 }
@@ -114,7 +115,8 @@ Result<Fd> listen_on(const std::string& url, const std::string& congestion) {
   setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(fd->get(), address->get(), address->length) != 0 || listen(fd->get(), 4096) != 0) {
     const int error = errno;
-    return errno_status(Layer::kTransport, "listen on " + url + " (port 0 takes any free one)", error);
+    return weft::detail::errno_status(Layer::kTransport, "listen on " + url + " (port 0 takes any free one)",
+                                      error);
   }
   set_nonblocking(*fd);
   return fd;
@@ -124,7 +126,7 @@ Result<std::string> listening_url(const Fd& listener, const std::string& asked) 
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (getsockname(listener.get(), reinterpret_cast<sockaddr*>(&storage), &length) != 0) {
-    return errno_status(Layer::kTransport, "read the listening address", errno);
+    return weft::detail::errno_status(Layer::kTransport, "read the listening address", errno);
   }
   char text[INET6_ADDRSTRLEN] = {};
   if (storage.ss_family == AF_INET) {
@@ -144,7 +146,7 @@ Result<Fd> accept_from(const Fd& listener) {
   Fd fd{accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
   if (!fd) {
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return fd;
-    return errno_status(Layer::kTransport, "accept a connection", errno);
+    return weft::detail::errno_status(Layer::kTransport, "accept a connection", errno);
   }
   // Fails on Unix sockets, which have no Nagle to switch off.
   const int on = 1;
@@ -163,7 +165,8 @@ Result<Fd> blocking_connect(const std::string& url, const std::string& congestio
   } while (outcome != 0 && errno == EINTR);
   if (outcome != 0) {
     const int error = errno;
-    return errno_status(Layer::kTransport, "connect to " + url + " (is a server listening there?)", error);
+    return weft::detail::errno_status(Layer::kTransport,
+                                      "connect to " + url + " (is a server listening there?)", error);
   }
   set_nonblocking(*fd);
   return fd;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <weft/coroutines.hpp>
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;
@@ -22,6 +23,78 @@ class Sleeper {
  private:
   int interrupted_ = 0;
 };
+
+/// Stands for a device that reads into memory of ours, and ends a read when it is done or told to.
+class Device {
+ public:
+  /// `block` is the device's until ended() is.
+  void begin(std::string& block) { block.assign(block.size(), 'x'); }
+  void abort() noexcept { ended_.set(); }
+  weft::Task<void> ended() {
+    auto waited = co_await ended_.wait();
+    if (waited.ok()) ended_.reset();
+  }
+
+ private:
+  weft::Event ended_;
+};
+
+// begin: listener
+/// Tells the device to end early when nobody wants its read any more.
+class AbortsRead final : public weft::CancelListener {
+ public:
+  explicit AbortsRead(Device& device) : device_(device) {}
+  void on_cancel(weft::CancelReason /*reason*/) noexcept override { device_.abort(); }
+
+ private:
+  Device& device_;
+};
+
+weft::Task<weft::Result<std::string>> read_block(Device& device) {
+  AbortsRead aborts{device};
+  weft::CancelScope* const scope = co_await weft::this_cancel_scope();
+  if (scope != nullptr) {  // somebody may cancel this coroutine
+    if (scope->cancelled()) co_return to_status(scope->reason());
+    scope->add(aborts);
+  }
+  std::string block(4096, ' ');
+  device.begin(block);
+  weft::CancelScope nobody;  // this wait is not cancelled: until it ends, `block` is the device's
+  co_await weft::with_scope(nobody, device.ended());
+  if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
+  co_return block;
+}
+// end: listener
+
+long sum_of(int part) {
+  return part % 7;
+}
+
+// begin: part
+weft::Task<weft::Result<long>> sum_up(int parts) {
+  weft::CancelScope* const scope = co_await weft::this_cancel_scope();
+  long sum = 0;
+  for (int part = 0; part < parts; ++part) {
+    sum += sum_of(part);
+    co_await weft::yield();  // gives others a turn; it does not listen to a cancel, so ask:
+    if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
+  }
+  co_return sum;
+}
+// end: part
+
+weft::Task<int> stop_our_own(weft::Loop& loop) {
+  Device device;
+  const weft::Deadline soon = weft::Deadline::after(loop.now(), 10ms);
+  auto block = co_await weft::with_deadline(soon, read_block(device));
+  std::printf("a read of a device: %s\n", std::string{to_string(block.status().code())}.c_str());
+
+  // begin: race
+  auto first = co_await weft::race(sum_up(1'000'000'000), weft::sleep_until(loop.now() + 10ms));
+  std::printf("the winner of a race has the index %zu\n", first.index);
+  // end: race
+  co_return !block.ok() && first.index == 1 ? 0 : 1;
+}
 
 weft::Task<int> ask(weft::Client& client) {
   // begin: deadline
@@ -59,5 +132,6 @@ int main() {
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};
-  return loop->block_on(ask(client));
+  const int outcome = loop->block_on(ask(client));
+  return outcome + loop->block_on(stop_our_own(*loop));
 }

@@ -23,6 +23,16 @@ std::string page(int number) {
 }
 // end: handlers
 
+// begin: fixed
+/// Text and all of this failure are part of the program: giving it takes no memory.
+constexpr weft::FixedFailure kClosed{weft::StatusCode::kFailedPrecondition, weft::Layer::kUser,
+                                     weft::Retry::kElsewhere, "the bank is closed"};
+
+weft::Result<int> deposit(int /*amount*/) {
+  return weft::Status::of<kClosed>();
+}
+// end: fixed
+
 // begin: lost
 bool may_be_repeated(const weft::Status& failure, bool harmless_twice) {
   if (failure.code() != weft::StatusCode::kUnavailable) return false;
@@ -57,6 +67,10 @@ weft::Task<int> ask(weft::Client& client) {
   auto other = co_await client.call<weft::remote<"withdraw", std::string(std::string)>>("all");
   show("another signature", other.status());
 
+  auto closed = co_await client.call<deposit>(50);
+  if (closed.ok() || closed.status().retry() != weft::Retry::kElsewhere) co_return 1;
+  show("closed", closed.status());
+
   auto left = co_await client.call<withdraw>(30);  // the connection is as good as before
   if (!left.ok()) co_return 1;
   std::printf("%d left\n", *left);
@@ -75,6 +89,7 @@ int main() {
   server.register_handler<withdraw>();
   server.register_handler<careless>();
   server.register_handler<page>();
+  server.register_handler<deposit>();
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};

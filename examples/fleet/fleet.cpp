@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client of several servers: calls go round those that fail, and some ask all, or most, of them.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/fleet.hpp>
 #include <weft/weft.hpp>
@@ -71,6 +77,64 @@ weft::Task<int> ask_who_knows(weft::FleetClient& fleet, int article) {
 }
 // end: key
 
+// begin: policy
+/// All calls go to the server of the largest weight, and to the next while that one is not well: a main
+/// server and its standbys.
+class MainFirst final : public weft::BalancingPolicy {
+ public:
+  weft::Status set_endpoints(std::span<const weft::EndpointSpec> list) override {
+    if (list.size() > weft::kEndpointsMax) {
+      return {weft::StatusCode::kInvalidArgument, weft::Layer::kUser, "the list is too long"};
+    }
+    std::vector<Server> servers;
+    for (const weft::EndpointSpec& each : list) {
+      const auto known = std::ranges::find(servers_, each.key, &Server::key);  // keeps its share
+      const double share = known == servers_.end() ? 1 : known->share;
+      servers.push_back({std::string{each.key}, each.weight, share});
+    }
+    servers_ = std::move(servers);
+    return {};
+  }
+  std::size_t size() const noexcept override { return servers_.size(); }
+
+  std::optional<std::uint32_t> pick(const weft::PickRequest& request) noexcept override {
+    std::optional<std::uint32_t> best;
+    for (std::uint32_t index = 0; index < servers_.size(); ++index) {
+      if (rank(index) == 0 || std::ranges::count(request.tried, index) != 0) continue;
+      if (!best || rank(index) > rank(*best)) best = index;
+    }
+    return best;
+  }
+
+  void set_share(std::uint32_t index, double share) noexcept override { servers_[index].share = share; }
+  void begun(std::uint32_t /*index*/, weft::TimePoint /*now*/) noexcept override {}
+  void ended(std::uint32_t /*index*/, const weft::CallReport& /*report*/) noexcept override {}
+
+ private:
+  struct Server {
+    std::string key;
+    std::uint32_t weight;
+    double share;  // 0 while it is left out, and less than 1 while it comes back
+  };
+  double rank(std::uint32_t index) const { return servers_[index].weight * servers_[index].share; }
+
+  std::vector<Server> servers_;
+};
+// end: policy
+
+weft::FleetOptions main_first(const std::string& main, const std::string& standby) {
+  weft::FleetOptions options;
+  options.name = "static:" + main + " weight=2," + standby;
+  options.balancing = std::make_unique<MainFirst>();
+  return options;
+}
+
+std::uint64_t calls_at(const weft::FleetClient& fleet, const std::string& url) {
+  const auto all = fleet.endpoint_stats();
+  const auto found = std::ranges::find(all, url, &weft::FleetEndpointStats::url);
+  return found == all.end() ? 0 : found->picks;
+}
+
 // begin: blocking
 int ask_and_block(weft::FleetClient& fleet, int article) {  // a thread without a loop
   return weft::blocking(fleet).call<price>(article).value_or(-1);
@@ -120,7 +184,18 @@ int main() {
     }};
     loop->run();
   }
+  const std::string main_url = servers[0]->urls()[0];
+  const std::string standby_url = servers[1]->urls()[0];
+  weft::FleetClient guarded{*loop, main_first(main_url, standby_url)};
+  while (calls_at(guarded, main_url) == 0) loop->block_on(ask(guarded, 1));  // until it is connected
+  const std::uint64_t at_standby = calls_at(guarded, standby_url);
+  for (int article = 0; article < 10; ++article) loop->block_on(ask(guarded, article));
+  std::printf("%llu of 10 calls went to the standby\n",
+              static_cast<unsigned long long>(calls_at(guarded, standby_url) - at_standby));
   servers.front().reset();
+  for (int article = 0; article < 10; ++article) loop->block_on(ask(guarded, article));
+  std::printf("%llu of 20 did when the main server was gone\n",
+              static_cast<unsigned long long>(calls_at(guarded, standby_url) - at_standby));
   int wrong = 0;
   for (int article = 0; article < 100; ++article) {
     if (loop->block_on(ask(fleet, article)) != article * 3) ++wrong;

@@ -24,7 +24,8 @@ namespace weft {
 /// It serves as a Client does: what is registered before the first call, on any thread but its own, the
 /// server calls. Handlers run on the client's own thread, and hold up its calls as long as they do not
 /// return. A Reply that one passed on is used or dropped before the client ends.
-class BlockingClient final : public BlockingCalls<BlockingClient>, public FunctionServer<BlockingClient> {
+class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
+                             public detail::FunctionServer<BlockingClient> {
  public:
   explicit BlockingClient(ClientOptions options, LoopThreadOptions thread = {});
   /// Uses these transports, which may be shared with other clients and servers.

@@ -20,7 +20,9 @@ namespace weft {
 /// same connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none
 /// may be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own
 /// no Scope then; and the loop outlives every Reply that they keep.
-class Client final : public CallClient, public FunctionCaller<Client>, public FunctionServer<Client> {
+class Client final : public CallClient,
+                     public detail::FunctionCaller<Client>,
+                     public detail::FunctionServer<Client> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client.
   Client(Loop& loop, ClientOptions options, TransportOptions transports = {});

@@ -26,8 +26,8 @@ namespace weft {
 /// calls over each of its connections. A connection that serves is not idle; one that the pool leaves tells
 /// the server so, and ends when what runs has been answered.
 class ConnectionPool final : public CallPool,
-                             public FunctionCaller<ConnectionPool>,
-                             public FunctionServer<ConnectionPool> {
+                             public detail::FunctionCaller<ConnectionPool>,
+                             public detail::FunctionServer<ConnectionPool> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the pool.
   ConnectionPool(Loop& loop, PoolOptions options, TransportOptions transports = {});

@@ -7,7 +7,6 @@
 #include "weft/detail/balancing/consistent_hash.hpp"              // IWYU pragma: export
 #include "weft/detail/balancing/least_loaded.hpp"                 // IWYU pragma: export
 #include "weft/detail/balancing/locality_first.hpp"               // IWYU pragma: export
-#include "weft/detail/balancing/outlier_ejection.hpp"             // IWYU pragma: export
 #include "weft/detail/balancing/outlier_options.hpp"              // IWYU pragma: export
 #include "weft/detail/balancing/random_pick.hpp"                  // IWYU pragma: export
 #include "weft/detail/balancing/round_robin.hpp"                  // IWYU pragma: export

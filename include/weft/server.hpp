@@ -15,7 +15,7 @@ namespace weft {
 
 /// Serves functions to any number of connections: a CallServer whose arguments and results are read and
 /// written by the codec. Handlers are registered before start(). Thread, life: as CallServer.
-class Server final : public CallServer, public FunctionServer<Server> {
+class Server final : public CallServer, public detail::FunctionServer<Server> {
  public:
   /// Listens over all transports of this build, its own ones.
   explicit Server(ServerOptions options, TransportOptions transports = {});

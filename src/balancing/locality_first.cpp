@@ -23,7 +23,7 @@ Status LocalityFirst::set_endpoints(std::span<const EndpointSpec> list) {
   weights.reserve(list.size());
   for (std::uint32_t index = 0; index < list.size(); ++index) {
     (list[index].zone == options_.zone ? near : far).push_back(index);
-    weights.push_back(std::min(list[index].weight, kPickWeightMax));
+    weights.push_back(std::min(list[index].weight, detail::kPickWeightMax));
   }
   shares_ = detail::carried_over(shares_, keys_.replace(list), 1.0);
   weights_ = std::move(weights);

@@ -5,7 +5,7 @@
 
 #include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 OutlierEjection::OutlierEjection(OutlierOptions options, std::unique_ptr<BalancingPolicy> within)
     : options_(options), within_(std::move(within)), records_(options) {
@@ -17,16 +17,16 @@ OutlierEjection::OutlierEjection(OutlierOptions options, std::unique_ptr<Balanci
 
 Status OutlierEjection::set_endpoints(std::span<const EndpointSpec> list) {
   if (Status set = within_->set_endpoints(list); !set.ok()) return set;
-  const detail::IndexedHeap<TimePoint> due_before = due_;
+  const IndexedHeap<TimePoint> due_before = due_;
   const std::vector<std::uint32_t> before = keys_.replace(list);
   records_.carry_over(before);
-  states_ = detail::carried_over(states_, before, State{});
+  states_ = carried_over(states_, before, State{});
   due_.reset(list.size());
   ejected_ = healthy_ = 0;
   for (std::uint32_t index = 0; index < states_.size(); ++index) {
     ejected_ += static_cast<std::size_t>(states_[index].phase == Phase::kEjected);
     healthy_ += static_cast<std::size_t>(is_healthy(states_[index]));
-    if (before[index] != detail::kNoIndex && due_before.contains(before[index])) {
+    if (before[index] != kNoIndex && due_before.contains(before[index])) {
       due_.set(index, due_before.key(before[index]));
     }
   }
@@ -119,4 +119,4 @@ void OutlierEjection::ended(std::uint32_t index, const CallReport& report) noexc
   if (records_.note(index, report) && ejected_ < ejected_max()) eject(index, report.now);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -17,7 +17,7 @@ void RandomPick::share_changed(std::uint32_t index, std::uint64_t parts_before) 
 
 std::optional<std::uint32_t> RandomPick::pick(const PickRequest& request) noexcept {
   // Endpoints that were tried weigh nothing during this pick.
-  std::array<std::uint32_t, kTriedMax> aside{};
+  std::array<std::uint32_t, detail::kTriedMax> aside{};
   std::size_t put_aside = 0;
   for (const std::uint32_t index : detail::tried_of(request)) {
     if (index >= size() || detail::was_tried({aside.data(), put_aside}, index)) continue;

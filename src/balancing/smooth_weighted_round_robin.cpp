@@ -50,7 +50,7 @@ void SmoothWeightedRoundRobin::share_changed(std::uint32_t index, std::uint64_t 
 
 std::optional<std::uint32_t> SmoothWeightedRoundRobin::pick(const PickRequest& request) noexcept {
   const detail::Tried tried = detail::tried_of(request);
-  std::array<std::uint32_t, kTriedMax> aside{};
+  std::array<std::uint32_t, detail::kTriedMax> aside{};
   std::size_t put_aside = 0;
   while (!heap_.empty() && detail::was_tried(tried, heap_.top())) {
     aside[put_aside++] = heap_.top();

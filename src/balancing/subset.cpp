@@ -6,7 +6,7 @@
 
 #include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 namespace {
 
 /// The binary van der Corput sequence: the bits of `number` in reverse order, as a fraction of 2^64.
@@ -36,7 +36,7 @@ Subset::Subset(SubsetOptions options, std::unique_ptr<BalancingPolicy> within)
 }
 
 Status Subset::set_endpoints(std::span<const EndpointSpec> list) {
-  if (Status checked = detail::check_endpoints(list); !checked.ok()) return checked;
+  if (Status checked = check_endpoints(list); !checked.ok()) return checked;
   std::vector<Placed> circle;
   circle.reserve(list.size());
   for (std::uint32_t index = 0; index < list.size(); ++index) {
@@ -55,7 +55,7 @@ Status Subset::set_endpoints(std::span<const EndpointSpec> list) {
   for (std::size_t member = 0; member < count; ++member, ++at) {
     members.push_back(circle[at % circle.size()].index);
   }
-  shares_ = detail::carried_over(shares_, keys_.replace(list), 1.0);
+  shares_ = carried_over(shares_, keys_.replace(list), 1.0);
   return part_.set(list, std::move(members), shares_);
 }
 
@@ -69,4 +69,4 @@ void Subset::set_share(std::uint32_t index, double share) noexcept {
   part_.set_share(index, share);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

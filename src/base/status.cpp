@@ -41,7 +41,7 @@ std::string_view to_string(StatusCode code) {
       "DATA_LOSS", "UNAUTHENTICATED",
   };
   const auto index = static_cast<unsigned>(code);
-  return is_status_code(index) ? kNames[index] : "?";
+  return detail::is_status_code(index) ? kNames[index] : "?";
 }
 
 std::string_view to_string(Layer layer) {
@@ -219,7 +219,7 @@ Status Status::with_made_context(const detail::TextMaker& make_text) const noexc
   }
 }
 
-Status errno_status(Layer layer, std::string_view what, int error_number) noexcept {
+Status detail::errno_status(Layer layer, std::string_view what, int error_number) noexcept {
   StatusCode code = StatusCode::kUnavailable;
   if (error_number == EINVAL || error_number == EADDRNOTAVAIL) code = StatusCode::kInvalidArgument;
   if (error_number == EACCES || error_number == EPERM) code = StatusCode::kPermissionDenied;

@@ -17,8 +17,8 @@ constexpr std::size_t kPairLengths = 4;
 
 void append_pair(std::vector<std::byte>& block, std::string_view key, std::string_view value) {
   std::byte lengths[kPairLengths];
-  store_le<std::uint16_t>(lengths, static_cast<std::uint16_t>(key.size()));
-  store_le<std::uint16_t>(lengths + 2, static_cast<std::uint16_t>(value.size()));
+  detail::store_le<std::uint16_t>(lengths, static_cast<std::uint16_t>(key.size()));
+  detail::store_le<std::uint16_t>(lengths + 2, static_cast<std::uint16_t>(value.size()));
   for (const Bytes part : {Bytes{lengths}, as_bytes(key), as_bytes(value)}) {
     block.insert(block.end(), part.begin(), part.end());
   }
@@ -57,7 +57,9 @@ Result<void> Metadata::set(std::string_view key, std::string_view value) {
   return {};
 }
 
-std::size_t detail::remove_pair(MutableBytes metadata, std::string_view key) noexcept {
+namespace detail {
+
+std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept {
   for (std::size_t at = 0; at < metadata.size();) {
     const MutableBytes rest = metadata.subspan(at);
     const std::size_t key_bytes = load_le<std::uint16_t>(rest.data());
@@ -89,5 +91,7 @@ bool is_metadata(Bytes bytes) noexcept {
   }
   return true;
 }
+
+}  // namespace detail
 
 }  // namespace weft

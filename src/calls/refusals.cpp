@@ -50,12 +50,12 @@ std::string_view to_string(RefusalReason why) {
                                                  "with a token that is not good",
                                                  "from a caller who may not"};
   constexpr std::size_t kFaultsFrom = std::size(kBefore);
-  constexpr std::size_t kFaultsTo = kRefusalReasons - std::size(kBehind);
+  constexpr std::size_t kFaultsTo = detail::kRefusalReasons - std::size(kBehind);
   static_assert(of_fault(detail::wire::FrameFault::kUnknownType) == RefusalReason{kFaultsFrom});
   static_assert(of_fault(detail::wire::FrameFault::kMisplacedItem) == RefusalReason{kFaultsTo - 1});
   const auto index = static_cast<std::size_t>(why);
   if (index < kFaultsFrom) return kBefore[index];
-  if (index >= kRefusalReasons) return "?";
+  if (index >= detail::kRefusalReasons) return "?";
   if (index >= kFaultsTo) return kBehind[index - kFaultsTo];
   return detail::wire::to_string(
       static_cast<detail::wire::FrameFault>(kFirstFault + static_cast<int>(index - kFaultsFrom)));

@@ -48,7 +48,7 @@ void CancelScope::cancel(CancelReason reason) noexcept {
   while (!listeners_.empty()) listeners_.pop_front().on_cancel(reason);
   // A listener may destroy child scopes. The one in hand is back in children_ before anything is called, and
   // those still to do leave the local list by themselves.
-  detail::IntrusiveList<CancelScope, CancelChildTag> pending;
+  detail::IntrusiveList<CancelScope, detail::CancelChildTag> pending;
   pending.splice_back(children_);
   while (!pending.empty()) {
     CancelScope& child = pending.pop_front();

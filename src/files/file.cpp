@@ -78,9 +78,10 @@ Result<File> File::open(const std::string& path, WorkerPool& workers) {
   if (!descriptor && errno == ENOENT) {
     return Status{StatusCode::kNotFound, Layer::kRuntime, "open " + path + ": there is no such file", ENOENT};
   }
-  if (!descriptor) return errno_status(Layer::kRuntime, "open " + path, errno);
+  if (!descriptor) return detail::errno_status(Layer::kRuntime, "open " + path, errno);
   struct stat facts{};
-  if (::fstat(descriptor.get(), &facts) != 0) return errno_status(Layer::kRuntime, "stat " + path, errno);
+  if (::fstat(descriptor.get(), &facts) != 0)
+    return detail::errno_status(Layer::kRuntime, "stat " + path, errno);
   if (!S_ISREG(facts.st_mode)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kRuntime,
                   path + " is no regular file, and only such can be read at offsets"};

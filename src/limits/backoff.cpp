@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weft {
+namespace weft::detail {
 
 Backoff::Backoff(Duration min, Duration max) noexcept
     : min_(std::max(min, Duration::zero())), max_(std::max(min_, max)) {}
@@ -15,4 +15,4 @@ Duration Backoff::next(std::uint64_t random) noexcept {
   return Duration{static_cast<Duration::rep>(static_cast<double>(wait_.count()) * share)};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -13,7 +13,7 @@ void MessageStreamRecord::start(const google::protobuf::Message* request) {
       return;
     }
     bytes = request->ByteSizeLong();
-    if (bytes > kMessageBytesMax) bytes = kUnencodable;
+    if (bytes > kMessageBytesMax) bytes = weft::detail::kUnencodable;
   }
   kept_bytes_ = bytes;
   const weft::detail::Begun begun = OpenedStream::open(bytes);

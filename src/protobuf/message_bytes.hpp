@@ -13,7 +13,7 @@ namespace weft::protobuf::detail {
 /// Bytes of a request; kUnencodable for one that is too large.
 inline std::size_t bytes_of(const google::protobuf::Message& message) {
   const std::size_t size = message.ByteSizeLong();
-  return size <= kMessageBytesMax ? size : kUnencodable;
+  return size <= kMessageBytesMax ? size : weft::detail::kUnencodable;
 }
 
 inline Status fault_of(const google::protobuf::Message& request) {

@@ -15,14 +15,14 @@ KeptRequest::KeptRequest(const google::protobuf::Message& request) noexcept {
     failure = fault_of(request);
     if (!failure.ok()) return;
     const std::size_t size = bytes_of(request);
-    if (size == kUnencodable) {
+    if (size == weft::detail::kUnencodable) {
       failure = too_large(request, request.ByteSizeLong());
       return;
     }
     bytes.resize(size);
     write_message(request, bytes.data());
   } catch (const std::bad_alloc&) {
-    failure = Status::of<kOutOfMemory>();
+    failure = Status::of<weft::detail::kOutOfMemory>();
   }
 }
 

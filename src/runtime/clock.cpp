@@ -13,10 +13,14 @@ class SteadyClock final : public Clock {
 
 }  // namespace
 
+namespace detail {
+
 Clock& steady_clock_source() {
   // Has no state, so one for everybody is no global.
   static SteadyClock clock;
   return clock;
 }
+
+}  // namespace detail
 
 }  // namespace weft

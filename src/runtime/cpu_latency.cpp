@@ -26,7 +26,7 @@ Status refusal(const char* device, int error) {
     return {StatusCode::kPermissionDenied, Layer::kRuntime,
             asking + ": not permitted; run as root, or let your user write the device (a udev rule)", error};
   }
-  return errno_status(Layer::kRuntime, asking, error);
+  return detail::errno_status(Layer::kRuntime, asking, error);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
 Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
            std::shared_ptr<detail::Mailbox> mailbox)
     : options_(options),
-      clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
+      clock_(options.clock != nullptr ? *options.clock : detail::steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
       turn_time_(clock_),
       random_(options.seed == 0 && real_time_ ? detail::RandomNumbers::of_system()
@@ -91,7 +91,7 @@ Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
 
 Result<void> Loop::watch_internals() {
   detail::Descriptor alarm{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-  if (!alarm) return errno_status(Layer::kRuntime, "making a timer descriptor", errno);
+  if (!alarm) return detail::errno_status(Layer::kRuntime, "making a timer descriptor", errno);
   wakeup_ = std::make_unique<InternalWatch>();
   alarm_ = std::make_unique<InternalWatch>(std::move(alarm));
   Result<void> watched = watch(*wakeup_, mailbox_->descriptor());
@@ -161,7 +161,7 @@ Result<void> Loop::watch(detail::FdWatch& watch, int fd) {
   try {
     watch.token_ = watches_->add(watch);
   } catch (const std::bad_alloc&) {
-    return Status::of<kOutOfMemory>();
+    return Status::of<detail::kOutOfMemory>();
   }
   Result<void> watched = fds_->watch(fd, watch.token_);
   if (!watched.ok()) {

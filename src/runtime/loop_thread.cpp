@@ -39,7 +39,7 @@ Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options)
       try {
         created = begin_thread(options);
       } catch (const std::bad_alloc&) {
-        created = Status::of<kOutOfMemory>();
+        created = Status::of<detail::kOutOfMemory>();
       }
       // The starter takes the loop out of `created`, which ends with start(): nothing of it is touched after.
       Loop* loop = created.ok() ? created->get() : nullptr;

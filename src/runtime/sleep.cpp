@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/runtime/sleep.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // True when the coroutine has to wait.
 bool SleepAwaiter::begin(CancelScope* scope) {
@@ -32,4 +32,4 @@ void SleepAwaiter::on_cancel(CancelReason reason) noexcept {
   loop_->schedule(resumption_);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

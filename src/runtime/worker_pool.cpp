@@ -93,7 +93,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options)
     if (!started.ok()) return std::move(started).status();
     return std::unique_ptr<WorkerPool>{new WorkerPool{std::move(threads)}};
   } catch (const std::bad_alloc&) {
-    return Status::of<kOutOfMemory>();
+    return Status::of<detail::kOutOfMemory>();
   }
 }
 

@@ -25,17 +25,18 @@ std::uint64_t checksum(Bytes bytes) {
 
 std::vector<std::byte> frame(Framed what, Bytes bytes) {
   std::vector<std::byte> framed(kHead + bytes.size());
-  store_le(framed.data(), what);
-  store_le(framed.data() + 4, static_cast<std::uint32_t>(bytes.size()));
-  store_le(framed.data() + 8, checksum(bytes));
+  weft::detail::store_le(framed.data(), what);
+  weft::detail::store_le(framed.data() + 4, static_cast<std::uint32_t>(bytes.size()));
+  weft::detail::store_le(framed.data() + 8, checksum(bytes));
   if (!bytes.empty()) std::memcpy(framed.data() + kHead, bytes.data(), bytes.size());
   return framed;
 }
 
 Result<Bytes> unframe(Framed what, Bytes framed) {
-  const bool whole = framed.size() > kHead && load_le<Framed>(framed.data()) == what &&
-                     load_le<std::uint32_t>(framed.data() + 4) == framed.size() - kHead &&
-                     load_le<std::uint64_t>(framed.data() + 8) == checksum(framed.subspan(kHead));
+  const bool whole =
+      framed.size() > kHead && weft::detail::load_le<Framed>(framed.data()) == what &&
+      weft::detail::load_le<std::uint32_t>(framed.data() + 4) == framed.size() - kHead &&
+      weft::detail::load_le<std::uint64_t>(framed.data() + 8) == checksum(framed.subspan(kHead));
   if (whole) return framed.subspan(kHead);
   return to_status(UCS_ERR_INVALID_ADDR, what == Framed::kAddress ? "a worker's address" : "a remote key");
 }

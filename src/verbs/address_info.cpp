@@ -22,9 +22,9 @@ std::array<std::byte, AddressInfo::kEncodedBytes> AddressInfo::encode() const no
   to[0] = std::byte{kVersion};
   to[1] = std::byte{ethernet ? kEthernet : std::uint8_t{0}};
   to[2] = static_cast<std::byte>(mtu);
-  store_le(to.data() + 4, queue_pair);
-  store_le(to.data() + 8, packet_sequence);
-  store_le(to.data() + 12, lid);
+  weft::detail::store_le(to.data() + 4, queue_pair);
+  weft::detail::store_le(to.data() + 8, packet_sequence);
+  weft::detail::store_le(to.data() + 12, lid);
   std::memcpy(to.data() + 16, gid.data(), gid.size());
   return to;
 }
@@ -39,12 +39,13 @@ Result<AddressInfo> AddressInfo::decode(Bytes from) {
   AddressInfo info;
   const auto flags = static_cast<std::uint8_t>(from[1]);
   const auto mtu = static_cast<unsigned>(from[2]);
-  info.queue_pair = load_le<std::uint32_t>(from.data() + 4);
-  info.packet_sequence = load_le<std::uint32_t>(from.data() + 8);
-  info.lid = load_le<std::uint16_t>(from.data() + 12);
+  info.queue_pair = weft::detail::load_le<std::uint32_t>(from.data() + 4);
+  info.packet_sequence = weft::detail::load_le<std::uint32_t>(from.data() + 8);
+  info.lid = weft::detail::load_le<std::uint16_t>(from.data() + 12);
   info.ethernet = flags == kEthernet;
   std::memcpy(info.gid.data(), from.data() + 16, info.gid.size());
-  if (flags > kEthernet || from[3] != std::byte{0} || load_le<std::uint16_t>(from.data() + 14) != 0) {
+  if (flags > kEthernet || from[3] != std::byte{0} ||
+      weft::detail::load_le<std::uint16_t>(from.data() + 14) != 0) {
     return refused("has bits that nobody knows");
   }
   if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) return refused("has an impossible MTU");

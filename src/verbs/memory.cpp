@@ -75,16 +75,17 @@ Result<MemoryRegion> MemoryRegion::allocate(std::shared_ptr<ProtectionDomain> do
 
 std::array<std::byte, RemoteMemory::kEncodedBytes> RemoteMemory::encode() const noexcept {
   std::array<std::byte, kEncodedBytes> to;
-  store_le(to.data(), address);
-  store_le(to.data() + 8, bytes);
-  store_le(to.data() + 16, rkey);
+  weft::detail::store_le(to.data(), address);
+  weft::detail::store_le(to.data() + 8, bytes);
+  weft::detail::store_le(to.data() + 16, rkey);
   return to;
 }
 
 std::optional<RemoteMemory> RemoteMemory::decode(Bytes from) noexcept {
   if (from.size() != kEncodedBytes) return std::nullopt;
-  const RemoteMemory memory{load_le<std::uint64_t>(from.data()), load_le<std::uint64_t>(from.data() + 8),
-                            load_le<std::uint32_t>(from.data() + 16)};
+  const RemoteMemory memory{weft::detail::load_le<std::uint64_t>(from.data()),
+                            weft::detail::load_le<std::uint64_t>(from.data() + 8),
+                            weft::detail::load_le<std::uint32_t>(from.data() + 16)};
   if (memory.address + memory.bytes < memory.address) return std::nullopt;
   return memory;
 }

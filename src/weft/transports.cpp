@@ -14,7 +14,7 @@ namespace {
 
 std::unique_ptr<detail::Transport> with_ucx(std::unique_ptr<detail::Transport> stream,
                                             const UcxOptions& options) {
-  return make_ucx_transport(std::move(stream), options);
+  return detail::make_ucx_transport(std::move(stream), options);
 }
 
 #else
@@ -29,7 +29,7 @@ std::unique_ptr<detail::Transport> with_ucx(std::unique_ptr<detail::Transport> s
 
 std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport> stream,
                                               const VerbsOptions& options) {
-  return make_verbs_transport(std::move(stream), options);
+  return detail::make_verbs_transport(std::move(stream), options);
 }
 
 #else
@@ -44,7 +44,7 @@ std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport>
 #if WEFT_HAVE_TLS
 
 std::unique_ptr<detail::Transport> under_tls(const TransportOptions& options) {
-  auto stream = make_tcp_transport(options.tcp);
+  auto stream = detail::make_tcp_transport(options.tcp);
   if (options.beside_tls.ucx != CarrierPolicy::kForbid) {
     UcxOptions ucx = options.ucx;
     ucx.connecting = ucx.listening = options.beside_tls.ucx;
@@ -95,12 +95,12 @@ Transports make_transports(TransportOptions options) {
   auto credentials = options.tls_credentials != nullptr
                          ? std::move(options.tls_credentials)
                          : std::make_shared<TlsCredentials>(std::move(options.tls));
-  auto tls = make_tls_transport(under_tls(options), std::move(credentials));
+  auto tls = detail::make_tls_transport(under_tls(options), std::move(credentials));
 #else
   auto tls = std::make_unique<NotBuilt>(
       "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");
 #endif
-  auto over_ucx = with_ucx(make_tcp_transport(std::move(options.tcp)), options.ucx);
+  auto over_ucx = with_ucx(detail::make_tcp_transport(std::move(options.tcp)), options.ucx);
   transports.add(with_verbs(std::move(over_ucx), options.verbs));
   transports.add(std::move(tls));
   transports.add(MemoryNetwork::of_process());

@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each type, function and constant of namespace weft is named by an example, by the guide or by README.md.
+"""Each type, function and constant of namespace weft is in code of an example, of the guide or of README.md.
 
-public_names.py [--write]
-
-What no user is shown belongs into weft::detail. public_names.txt lists the names for which this is not so yet: those that
-users meet without writing them, such as the type of a result, and those that wait for their page. A name goes from the list
-when a page or an example shows it, and none may be added. --write leaves out of the list what does not belong there any more.
+What no user is shown belongs into weft::detail, also what users meet without writing it, such as the type of an awaitable.
 """
 
-import pathlib
 import re
-import sys
 from collections.abc import Iterator
 
 from class_sizes import NOISE
-from project_files import ROOT, cpp_files, project_files, read
+from project_files import cpp_files, project_files, read
 
-RATCHET = pathlib.Path(__file__).with_name("public_names.txt")
 NAMESPACE = re.compile(r"\bnamespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:class|struct|enum class|concept|using)\s+(?:\[\[[^\]]*\]\]\s*)?(\w+)")
 FUNCTION_OR_CONSTANT = re.compile(r"(\w+)\s*(?:\(|=|\{\}|$)")
 TEMPLATE = re.compile(r"^template\s*<")
+COMMENT = re.compile(r"//[^\n]*")
+CODE_OF_PAGE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+ANGLES = re.compile(r"<[^<>]*>")
 
 
 def declarations(text: str) -> Iterator[str]:
@@ -60,11 +56,27 @@ def without_template(declaration: str) -> str:
     return declaration
 
 
+def without_requires(declaration: str) -> str:
+    """What stands behind a requires clause in brackets, or behind the first word of one without: that has no call."""
+    declaration = declaration.removeprefix("requires").lstrip()
+    depth = 0
+    for at, letter in enumerate(declaration if declaration.startswith("(") else ""):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            declaration = declaration[at + 1 :]
+            break
+    while ANGLES.search(declaration):
+        declaration = ANGLES.sub("", declaration)
+    return declaration
+
+
 def declared_name(declaration: str) -> str | None:
     """The name that `declaration` gives; none for operators, members that are defined outside, and assertions."""
     declaration = without_template(declaration)
-    if not declaration or declaration.startswith(("static_assert", "WEFT_", "extern template", "requires")):
+    if not declaration or declaration.startswith(("static_assert", "WEFT_", "extern template")):
         return None
+    if declaration.startswith("requires"):
+        declaration = without_requires(declaration)
     kind = TYPE.match(declaration)
     if kind:
         return kind.group(1)
@@ -86,38 +98,27 @@ def public_names() -> dict[str, str]:
     return names
 
 
-def unseen_names() -> dict[str, str]:
-    shown: set[str] = set()
+def shown_code() -> Iterator[str]:
+    """Code of the examples, and code in the pages: a word of a sentence that happens to be a name shows nothing."""
     for path in project_files():
-        if path.parts[0] == "examples" or path.parts[:2] == ("docs", "guide") or path.as_posix() == "README.md":
-            shown.update(re.findall(r"\w+", read(path)))
+        if path.parts[0] == "examples" and path.suffix in (".cpp", ".hpp"):
+            yield COMMENT.sub("", read(path))
+        elif path.parts[:2] == ("docs", "guide") or path.as_posix() == "README.md":
+            yield from CODE_OF_PAGE.findall(read(path))
+
+
+def unseen_names() -> dict[str, str]:
+    shown = {word for code in shown_code() for word in re.findall(r"\w+", code)}
     return {name: path for name, path in public_names().items() if name not in shown}
 
 
-def listed() -> dict[str, str]:
-    lines = (line.split() for line in RATCHET.read_text(encoding="utf-8").splitlines() if line and line[0] != "#")
-    return {name: path for path, name in lines}
-
-
 def problems() -> Iterator[str]:
-    unseen, allowed = unseen_names(), listed()
-    for name, path in unseen.items():
-        if name not in allowed:
-            yield f"{path}: no example and no page of the guide names {name}; show it, or move it into weft::detail"
-    for name, path in allowed.items():
-        if name not in unseen:
-            yield f"{RATCHET.relative_to(ROOT)}: {name} of {path} is shown or gone; remove its line (public_names.py --write)"
+    for name, path in unseen_names().items():
+        yield f"{path}: no example and no page of the guide names {name}; show it, or move it into weft::detail"
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--write"]:
-        head = [line for line in RATCHET.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-        unseen, allowed = unseen_names(), listed()
-        kept = sorted(f"{path} {name}" for name, path in unseen.items() if name in allowed)
-        RATCHET.write_text("\n".join([*head, *kept, ""]), encoding="utf-8")
-        return
-    names = public_names()
-    print(f"{len(names)} names in namespace weft, {len(unseen_names())} of them in no example and no guide")
+    print(f"{len(public_names())} names in namespace weft, {len(unseen_names())} of them in no example and no guide")
 
 
 if __name__ == "__main__":

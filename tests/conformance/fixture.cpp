@@ -148,7 +148,7 @@ std::unique_ptr<Transport> make_ucx([[maybe_unused]] std::string_view kind) {
   UcxOptions options;
   options.transports = {kind == "ucx_tcp" ? "tcp" : "posix", "cma", "self"};
   if (kind == "ucx_none") options.error_mode = UcxErrorMode::kNone;
-  return make_ucx_transport(make_tcp_transport(), options);
+  return detail::make_ucx_transport(detail::make_tcp_transport(), options);
 #else
   return nullptr;
 #endif
@@ -160,7 +160,7 @@ std::unique_ptr<Transport> make_verbs([[maybe_unused]] std::string_view kind) {
   VerbsOptions options = kind == "verbs_tight" ? weft::testing::tight_verbs() : VerbsOptions{};
   if (kind == "verbs_cm") options.connect_by = VerbsConnect::kRdmaCm;
   options.driver = &weft::testing::rdma_devices();
-  return make_verbs_transport(make_tcp_transport(), options);
+  return detail::make_verbs_transport(detail::make_tcp_transport(), options);
 #else
   return nullptr;
 #endif
@@ -177,10 +177,11 @@ std::unique_ptr<Transport> make_stream([[maybe_unused]] std::string_view kind) {
 #if WEFT_TEST_TLS
   if (kind == "tls") {
     static const weft::testing::TestCa ca;
-    return make_tls_transport(make_tcp_transport(), {.certificates = {ca.issue()}, .ca_pem = ca.pem()});
+    return detail::make_tls_transport(detail::make_tcp_transport(),
+                                      {.certificates = {ca.issue()}, .ca_pem = ca.pem()});
   }
 #endif
-  return make_tcp_transport();
+  return detail::make_tcp_transport();
 }
 
 std::unique_ptr<Transport> make_that_leaves_stream(std::string_view kind) {

@@ -108,7 +108,7 @@ TEST_P(Sockets, ALoopWithoutDescriptorsAcceptsAgainWhenThereAreSome) {
     void write(LogLevel, std::string_view message) override { messages.emplace_back(message); }
     std::vector<std::string> messages;
   } logger;
-  transport_ = make_tcp_transport({.logger = &logger});
+  transport_ = detail::make_tcp_transport({.logger = &logger});
   auto listener = listen(any_url());
   const Url url = listener->local_url();
   testing::RawSocket first{url};
@@ -160,7 +160,7 @@ TEST_P(Tcp, ALocalAddressIsBoundBeforeConnecting) {
 }
 
 TEST_P(Tcp, AnUnknownCongestionControlIsNamed) {
-  transport_ = make_tcp_transport({.congestion = "no-such-thing"});
+  transport_ = detail::make_tcp_transport({.congestion = "no-such-thing"});
   const auto failed = transport_->listen(*loop_, any_url());
   EXPECT_FALSE(failed.ok());
   EXPECT_NE(failed.status().message().find("no-such-thing"), std::string_view::npos);

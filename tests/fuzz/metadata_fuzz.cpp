@@ -11,7 +11,7 @@ using namespace weft::detail;
 namespace {
 
 void check(Bytes input) {
-  if (!is_metadata(input)) return;
+  if (!detail::is_metadata(input)) return;
   const MetadataView view{input};
   Metadata again;
   std::size_t walked = 0;

@@ -289,8 +289,8 @@ class World final : private SessionOwner {
     testing::append_padded(bytes, attached);
     if (checksums_) {
       bytes.resize(bytes.size() + 8);
-      store_le<std::uint64_t>(reinterpret_cast<std::byte*>(bytes.data() + bytes.size() - 8),
-                              wire::crc32c(as_bytes(attached)));
+      detail::store_le<std::uint64_t>(reinterpret_cast<std::byte*>(bytes.data() + bytes.size() - 8),
+                                      wire::crc32c(as_bytes(attached)));
     }
     says(bytes);
   }

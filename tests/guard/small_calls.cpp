@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   // It stands still: a server that sees a request late, as it does in a slow run, takes a longer way.
   weft::ManualClock clock;
   weft::Transports transports;
-  transports.add(weft::make_tcp_transport());
+  transports.add(weft::detail::make_tcp_transport());
   transports.add(std::make_unique<weft::MemoryNetwork>());
   // Over memory both sides share a loop: two of them would wake each other by posted work, which is not the
   // path of a call.

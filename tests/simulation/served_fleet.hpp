@@ -157,7 +157,7 @@ class ServedFleet {
     const double mean = std::chrono::duration<double, std::nano>(world->plan_.think).count();
     std::exponential_distribution<double> thinking{1 / std::max(mean, 1.0)};
     while (true) {
-      SleepAwaiter thought = sleep_for(Duration{static_cast<Duration::rep>(thinking(world->random_))});
+      auto thought = sleep_for(Duration{static_cast<Duration::rep>(thinking(world->random_))});
       Result<void> slept = co_await thought;
       if (!slept.ok()) co_return;
       const std::uint64_t number = world->number_++;

@@ -121,7 +121,8 @@ class Folder {
   Status open() const {
     std::error_code error;
     std::filesystem::create_directories(path_, error);
-    return error ? errno_status(Layer::kTransport, "make the folder " + path_, error.value()) : Status{};
+    return error ? weft::detail::errno_status(Layer::kTransport, "make the folder " + path_, error.value())
+                 : Status{};
   }
   bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
@@ -133,13 +134,13 @@ class Folder {
     const std::string whole = file(name);
     const std::string part = whole + ".part";
     const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, secret ? 0600 : 0644);
-    if (fd < 0) return errno_status(Layer::kTransport, "write " + whole, errno);
+    if (fd < 0) return weft::detail::errno_status(Layer::kTransport, "write " + whole, errno);
     Owned<std::FILE> opened{::fdopen(fd, "w")};
     const bool well = contents(opened.get()) == 1 && std::fflush(opened.get()) == 0;
     opened.reset();
     if (!well) return openssl_failed("write " + whole);
     if (::rename(part.c_str(), whole.c_str()) != 0) {
-      return errno_status(Layer::kTransport, "write " + whole, errno);
+      return weft::detail::errno_status(Layer::kTransport, "write " + whole, errno);
     }
     written_.push_back(whole);
     return {};

@@ -126,7 +126,7 @@ Result<void> CallServer::State::start(detail::PeerBoard& peers) {
     made = make_threads(peers);
     if (made.ok()) made = listen();
   } catch (const std::bad_alloc&) {
-    made = Status::of<kOutOfMemory>();
+    made = Status::of<detail::kOutOfMemory>();
   }
   if (!made.ok()) take_down();
   return made;
@@ -160,7 +160,7 @@ Result<void> CallServer::State::listen() {
         if (!outcome.ok()) return;
       }
     } catch (const std::bad_alloc&) {
-      outcome = Status::of<kOutOfMemory>();
+      outcome = Status::of<detail::kOutOfMemory>();
       return;
     }
     phase_ = Phase::kRunning;

@@ -53,7 +53,7 @@ void FleetRunningCall::begin(KeptRequest request, google::protobuf::Message& res
       running_ = run(this);
       return weft::detail::start(running_, &scope_, *this);
     } catch (const std::bad_alloc&) {
-      outcome_ = Status::of<kOutOfMemory>();
+      outcome_ = Status::of<weft::detail::kOutOfMemory>();
     }
   }
   loop().schedule(*this);
@@ -73,7 +73,7 @@ Task<void> FleetRunningCall::run(FleetRunningCall* self) {
 
 void FleetRunningCall::ended(weft::detail::Completion& self, weft::detail::TaskPromiseBase& task) noexcept {
   auto& call = static_cast<FleetRunningCall&>(self);
-  if (task.failed()) call.outcome_ = Status::of<kOutOfMemory>();
+  if (task.failed()) call.outcome_ = Status::of<weft::detail::kOutOfMemory>();
   call.loop().schedule(call);
 }
 

@@ -66,8 +66,12 @@ std::unique_ptr<detail::Transport> make_transport(TcpOptions options, std::share
 
 }  // namespace detail::tcp
 
-std::unique_ptr<detail::Transport> make_tcp_transport(TcpOptions options) {
-  return detail::tcp::make_transport(std::move(options), detail::tcp::system_names());
+namespace detail {
+
+std::unique_ptr<Transport> make_tcp_transport(TcpOptions options) {
+  return tcp::make_transport(std::move(options), tcp::system_names());
 }
+
+}  // namespace detail
 
 }  // namespace weft

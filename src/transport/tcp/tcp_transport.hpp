@@ -8,7 +8,7 @@
 
 namespace weft::detail::tcp {
 
-/// The same as weft::make_tcp_transport(), with names that `names` knows.
+/// The same as make_tcp_transport(), with names that `names` knows.
 std::unique_ptr<Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names);
 
 }  // namespace weft::detail::tcp

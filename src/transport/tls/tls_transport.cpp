@@ -160,16 +160,19 @@ class TlsTransport final : public detail::Transport {
 }  // namespace
 }  // namespace detail::tls
 
-std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
-                                                      TlsOptions options) {
+namespace detail {
+
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream, TlsOptions options) {
   return make_tls_transport(std::move(stream), std::make_shared<TlsCredentials>(std::move(options)));
 }
 
 // Credentials by value, as others that give something away.
-std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
-                                                      // NOLINTNEXTLINE(performance-unnecessary-value-param)
-                                                      std::shared_ptr<TlsCredentials> credentials) {
-  return std::make_unique<detail::tls::TlsTransport>(std::move(stream), credentials->state_);
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream,
+                                              // NOLINTNEXTLINE(performance-unnecessary-value-param)
+                                              std::shared_ptr<TlsCredentials> credentials) {
+  return std::make_unique<tls::TlsTransport>(std::move(stream), credentials->state_);
 }
+
+}  // namespace detail
 
 }  // namespace weft

@@ -189,19 +189,20 @@ Status check(const UcxOptions& options) {
   return {StatusCode::kInvalidArgument, Layer::kTransport, why};
 }
 
+namespace detail {
+
 Result<UcxDescription> describe_ucx(const UcxOptions& options) {
   if (Status wrong = check(options); !wrong.ok()) return wrong;
-  const auto context = detail::ucx_carrier::make_context(options);
+  const auto context = ucx_carrier::make_context(options);
   if (!context.ok()) return context.status();
   return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
-std::shared_ptr<const detail::CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
-  return std::make_shared<detail::ucx_carrier::Provider>(options);
+std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
+  return std::make_shared<ucx_carrier::Provider>(options);
 }
 
-std::unique_ptr<detail::Transport> make_ucx_transport(std::unique_ptr<detail::Transport> stream,
-                                                      const UcxOptions& options) {
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
   return make_carrier_transport(std::move(stream), {.scheme = "ucx",
                                                     .provider = make_ucx_carriers(options),
                                                     .connecting = options.connecting,
@@ -209,5 +210,7 @@ std::unique_ptr<detail::Transport> make_ucx_transport(std::unique_ptr<detail::Tr
                                                     .bring_up_timeout = options.bring_up_timeout,
                                                     .misuse = check(options)});
 }
+
+}  // namespace detail
 
 }  // namespace weft

@@ -306,12 +306,14 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
           .attachment_bytes_max = options.attachment_bytes_max};
 }
 
-std::shared_ptr<const detail::CarrierProvider> make_verbs_carriers(const VerbsOptions& options) {
-  return std::make_shared<detail::verbs_carrier::Provider>(options);
+namespace detail {
+
+std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options) {
+  return std::make_shared<verbs_carrier::Provider>(options);
 }
 
-std::unique_ptr<detail::Transport> make_verbs_transport(std::unique_ptr<detail::Transport> stream,
-                                                        const VerbsOptions& options) {
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+                                                const VerbsOptions& options) {
   return make_carrier_transport(std::move(stream), {.scheme = "verbs",
                                                     .provider = make_verbs_carriers(options),
                                                     .connecting = options.connecting,
@@ -319,5 +321,7 @@ std::unique_ptr<detail::Transport> make_verbs_transport(std::unique_ptr<detail::
                                                     .bring_up_timeout = options.bring_up_timeout,
                                                     .misuse = check(options)});
 }
+
+}  // namespace detail
 
 }  // namespace weft

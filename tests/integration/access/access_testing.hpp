@@ -131,7 +131,7 @@ class AccessTest : public RpcTest {
 /// Names of the handlers as rules write them.
 template <auto M>
 std::string name_of() {
-  return std::string{method_key<M>.name};
+  return std::string{detail::method_key<M>.name};
 }
 
 }  // namespace weft::testing::access

@@ -55,8 +55,8 @@ class Strangers : public AccessTest {
 
 TEST_F(Strangers, HearTheSameOfMethodsThatThereAreAndThatThereAreNot) {
   Server& server = guard_one();
-  const auto there = method_key<size_of>;
-  const auto limited = method_key<method<plain, "other">>;
+  const auto there = detail::method_key<size_of>;
+  const auto limited = detail::method_key<method<plain, "other">>;
   const std::string large(200'000, 'x');
   const std::vector<Request> requests = {{"x"},                                           // a small one
                                          {large},                                         // over a chunk
@@ -79,7 +79,7 @@ TEST_F(Strangers, HearTheSameOfMethodsThatThereAreAndThatThereAreNot) {
 
 TEST_F(Strangers, AreToldNoMoreByTheirRates) {
   Server& server = guard_one("allow token:ann *", Rate{.per_second = 0.001, .burst = 1});
-  const auto there = method_key<size_of>;
+  const auto there = detail::method_key<size_of>;
   heard(server, 1, 1, {"x"});
   EXPECT_EQ(heard(server, there.id, there.schema, {"x"}), heard(server, 12345, 6789, {"x"}));
   EXPECT_EQ(refused(server, RefusalReason::kOverCallerRate), 2u) << "who tries names pays for each of them";
@@ -88,7 +88,7 @@ TEST_F(Strangers, AreToldNoMoreByTheirRates) {
 TEST_F(Strangers, CannotHaveAHugeBodyKept) {
   if (!kHeapIsCounted) GTEST_SKIP() << "the heap is the sanitizer's";
   Server& server = guard_one();
-  const auto key = method_key<size_of>;
+  const auto key = detail::method_key<size_of>;
   const auto peak_of = [&](const Request& request) {
     RawPeer peer{server.urls().front()};
     peer.send_hello();
@@ -113,7 +113,7 @@ TEST_F(Strangers, CannotHaveAHugeBodyKept) {
 
 TEST_F(Strangers, WhoSendTheirMetadataByteByByteAreJudgedWhenItIsThere) {
   Server& server = guard_one();
-  const auto key = method_key<size_of>;
+  const auto key = detail::method_key<size_of>;
   for (const char* token : {"ann", "bob"}) {
     std::string text(100'000, 'x');
     const std::uint32_t length = 99'996;
@@ -140,7 +140,7 @@ TEST_F(Strangers, WhoSendTheirMetadataByteByByteAreJudgedWhenItIsThere) {
 
 TEST_F(Strangers, WithTooMuchMetadataLoseTheirConnection) {
   Server& server = guard_one();
-  const auto key = method_key<size_of>;
+  const auto key = detail::method_key<size_of>;
   heard(server, key.id, key.schema, {std::string(70'000, 'x'), {}, 65'535});
   EXPECT_TRUE(turn_until(loop(), [&] { return refused(server, RefusalReason::kMetadataTooLarge) == 1; }));
   EXPECT_EQ(tokens_->asked, 0);
@@ -148,7 +148,7 @@ TEST_F(Strangers, WithTooMuchMetadataLoseTheirConnection) {
 
 TEST_F(Strangers, WhoEndWithinARequestLeaveNothingBehind) {
   Server& server = guard_one();
-  const auto key = method_key<size_of>;
+  const auto key = detail::method_key<size_of>;
   for (const std::size_t part : {45u, 60u, 70'000u}) {
     const Request request = with_token("bob", std::string(200'000, 'x'));
     const wire::RequestHead head{.metadata_bytes = request.metadata_bytes,

@@ -27,7 +27,7 @@ struct Outcome {
 template <typename T>
 struct Receiver {
   struct Environment {
-    std::stop_token query(GetStopToken) const noexcept { return token; }
+    std::stop_token query(detail::GetStopToken) const noexcept { return token; }
     std::stop_token token;
   };
   Environment get_env() const noexcept { return {outcome->token}; }

@@ -143,7 +143,7 @@ TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallE
       wire::FrameHeader header;
       header.type = FrameType::kAnswer;
       header.id = request->header.id;
-      if (wire::RequestView{request->header}.method() == method_key<&add>.id) {
+      if (wire::RequestView{request->header}.method() == detail::method_key<&add>.id) {
         whole = frame_bytes(header, body_of(7));
       } else {
         halved = frame_bytes(header, body_of(std::string_view{"echo"}), std::string(1000, 'a'));

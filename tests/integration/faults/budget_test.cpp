@@ -343,7 +343,7 @@ void expect_bounded_answers(Server& server, const Asked& asked = {}) {
   }
   const std::size_t most = heap_peak_bytes() - before;
   std::printf("at most %zu KiB for %zu peers of %s\n", most / 1024, asked.peers,
-              std::string{method_key<M>.name}.c_str());
+              std::string{detail::method_key<M>.name}.c_str());
   peers.clear();
   EXPECT_TRUE(
       eventually([&] { return server.stats().connections == 0 && server.stats().calls_running == 0; }));

@@ -149,7 +149,7 @@ class ThrowingTransport final : public Transport {
   int attempts = 0;
 
  private:
-  std::unique_ptr<Transport> tcp_ = make_tcp_transport();
+  std::unique_ptr<Transport> tcp_ = detail::make_tcp_transport();
 };
 
 TEST_F(Hooks, AnAttemptThatThrowsFailsTheCallsThatWaitedAndTheNextOneTriesAgain) {

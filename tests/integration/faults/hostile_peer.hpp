@@ -35,7 +35,9 @@ using testing::hello_bytes;
 /// The header of a request of `M`; lengths are still zero.
 template <auto M>
 wire::FrameHeader request_header(std::uint64_t id) {
-  return wire::RequestHead{.id = id, .method = method_key<M>.id, .schema = method_key<M>.schema}.header();
+  return wire::RequestHead{
+      .id = id, .method = detail::method_key<M>.id, .schema = detail::method_key<M>.schema}
+      .header();
 }
 
 /// The encoded arguments of a request.

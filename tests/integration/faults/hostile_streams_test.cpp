@@ -395,7 +395,7 @@ TEST_F(HostileStreams, AHelloThatPromisesAWindowHasOne) {
     return old;
   }());
   std::memcpy(at + 16, whole.data() + 16, without.size() - 16 - 8);
-  store_le<std::uint64_t>(at + without.size() - 8, wire::crc32c({at, without.size() - 8}));
+  weft::detail::store_le<std::uint64_t>(at + without.size() - 8, wire::crc32c({at, without.size() - 8}));
   const std::uint64_t before = server.stats().protocol_errors;
   HostilePeer peer{server.urls().front()};
   peer.send(without);

@@ -237,7 +237,7 @@ class World {
 
  private:
   template <auto M, typename... Arguments>
-  static auto called(Client& client, Arguments... arguments) -> Task<Result<ResultOfMethod<M>>> {
+  static auto called(Client& client, Arguments... arguments) -> Task<Result<detail::ResultOfMethod<M>>> {
     CallOptions options;
     options.timeout = 5s;
     auto result = co_await client.call<M>(options, arguments...);

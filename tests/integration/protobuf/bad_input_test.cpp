@@ -174,7 +174,7 @@ TEST_F(ProtobufBadInput, OfOtherMessagesNamesBothSides) {
   EXPECT_THAT(refusal(kOther, "", StatusCode::kFailedPrecondition),
               AllOf(HasSubstr("protobuf weft.test.EchoRequest -> weft.test.EchoResponse"),
                     HasSubstr("protobuf weft.test.Tree -> weft.test.EchoResponse")));
-  constexpr MethodKey kFunction = method_key<remote<"weft.test.Echo/Say", int(int)>>;
+  constexpr MethodKey kFunction = detail::method_key<remote<"weft.test.Echo/Say", int(int)>>;
   EXPECT_THAT(refusal(kFunction, "", StatusCode::kFailedPrecondition), HasSubstr("(i32) -> (i32)"));
 }
 

@@ -129,7 +129,7 @@ TEST_F(PeersOfAServer, WhoDoesNotAnswerIsLeftOutAndThenClosed) {
   join(its_server, "fast");
   Client& slow = client(its_server);
   std::vector<Reply<void>> owed;
-  slow.register_handler(std::string{method_key<on_price>.name},
+  slow.register_handler(std::string{detail::method_key<on_price>.name},
                         [&](Reply<void> reply, int) { owed.push_back(std::move(reply)); });
   EXPECT_TRUE((call<remote<"join", void(std::string)>>(slow, "slow")).ok());
   BroadcastOptions options{.timeout = 1ms, .unanswered_max = 2};
@@ -158,7 +158,7 @@ TEST_F(PeersOfAServer, ABroadcastEndsWhenTheServerDoes) {
   int ended = 0;
   Server* its_server = &server(1);
   Client& slow = client(*its_server);
-  slow.register_handler(std::string{method_key<on_price>.name}, [&](int) -> Task<void> {
+  slow.register_handler(std::string{detail::method_key<on_price>.name}, [&](int) -> Task<void> {
     ++began;
     [[maybe_unused]] const Result<void> told = co_await never.wait();
     ++ended;
@@ -207,7 +207,7 @@ TEST_F(PeersOfAServer, ABroadcastThatIsGivenUpGoesOnWithoutItsCaller) {
   Server& its_server = server(0);
   Client& slow = client(its_server);
   std::vector<Reply<void>> owed;
-  slow.register_handler(std::string{method_key<on_price>.name},
+  slow.register_handler(std::string{detail::method_key<on_price>.name},
                         [&](Reply<void> reply, int) { owed.push_back(std::move(reply)); });
   EXPECT_TRUE((call<remote<"join", void(std::string)>>(slow, "slow")).ok());
   std::optional<Status> status;

@@ -48,7 +48,7 @@ class StreamsOfCalls : public RpcTest {};
 
 TEST_F(StreamsOfCalls, WhoseItemsAreOfAnotherTypeAreRefusedWithWords) {
   Client& caller = client(serve_here([](Server& server) {
-    server.register_handler(std::string{method_key<differing>.name}, [](int count) -> Stream<int> {
+    server.register_handler(std::string{detail::method_key<differing>.name}, [](int count) -> Stream<int> {
       for (int i = 0; i < count; ++i) co_yield i;
     });
   }));

@@ -24,7 +24,7 @@ int wait_for_worker(int number) {
 class Counting : public RpcTest, public ::testing::WithParamInterface<const char*> {
  protected:
   Counting() {
-    transports_.add(make_tcp_transport());
+    transports_.add(detail::make_tcp_transport());
     transports_.add(std::make_unique<MemoryNetwork>());
   }
   void start(ServerOptions options = {}) {

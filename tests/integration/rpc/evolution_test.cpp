@@ -193,8 +193,8 @@ TEST_F(SchemaEvolution, AnotherSchemaIsAnErrorThatNamesBothSides) {
   EXPECT_EQ(failure.code(), StatusCode::kFailedPrecondition);
   const std::string text{failure.message()};
   EXPECT_THAT(text, ::testing::HasSubstr("'shop/order'"));
-  const MethodKey& ours = method_key<method<old_shop, "shop/order">>;
-  const MethodKey& theirs = method_key<method<other_shop, "shop/order">>;
+  const MethodKey& ours = detail::method_key<method<old_shop, "shop/order">>;
+  const MethodKey& theirs = detail::method_key<method<other_shop, "shop/order">>;
   EXPECT_THAT(text, ::testing::HasSubstr(ours.schema_text(ours)));
   EXPECT_THAT(text, ::testing::HasSubstr(theirs.schema_text(theirs)));
   EXPECT_EQ((call<method<count_text, "count">>(caller, "5").status().code()),

@@ -37,8 +37,8 @@ class HalfClose : public RpcTest {
   }
   /// A peer that asks for both, and ends its side. The server knows of it afterwards.
   void ask_and_end(RawPeer& peer) {
-    constexpr auto kWait = method_key<&Slow::wait>;
-    constexpr auto kLater = method_key<&Slow::later>;
+    constexpr auto kWait = detail::method_key<&Slow::wait>;
+    constexpr auto kLater = detail::method_key<&Slow::later>;
     peer.send_hello();
     peer.send_request(wire::make_id(0, 0), kWait.id, kWait.schema, "");
     peer.send_request(wire::make_id(1, 0), kLater.id, kLater.schema, "");

@@ -354,7 +354,7 @@ TEST_F(Handlers, MayReturnReferencesWhichAreSentAsValues) {
   Named named;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Named::get>(&named); });
   Client& caller = client(server);
-  static_assert(std::is_same_v<ResultOfMethod<&Named::get>, std::string>);
+  static_assert(std::is_same_v<detail::ResultOfMethod<&Named::get>, std::string>);
   EXPECT_EQ(call<&Named::get>(caller).value(), "of a handler");
 }
 

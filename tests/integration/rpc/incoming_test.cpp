@@ -362,7 +362,7 @@ TEST_F(Incoming, PiecesThatNobodyAskedForAreDropped) {
   Server& server = serve_store();
   RawPeer peer{server.urls().front()};
   peer.send_hello();
-  constexpr auto kMethod = method_key<&Store::put_later>;
+  constexpr auto kMethod = detail::method_key<&Store::put_later>;
   const std::string whole(kSome, 'x');
   peer.send(announcement(kMethod, std::uint64_t{kSome}));
   const wire::PieceHead piece{.id = 1, .offset = 0, .bytes = kSome, .last = true};
@@ -388,7 +388,7 @@ TEST_F(Incoming, ThatDoesNotComeIsGivenUp) {
   Server& server = serve_store(std::move(options));
   RawPeer peer{server.urls().front()};
   peer.send_hello();
-  constexpr auto kMethod = method_key<&Store::keep>;
+  constexpr auto kMethod = detail::method_key<&Store::keep>;
   peer.send(announcement(kMethod));
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));

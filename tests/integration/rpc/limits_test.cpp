@@ -99,7 +99,7 @@ TEST_F(Limits, APeerThatSendsABodyOverTheLimitIsToldOfInTheServersLog) {
   options.logger = &log;
   Server& server = serve_here(std::move(options), [](Server& its) { its.register_handler<size_of>(); });
   RawPeer peer{server.urls().front()};
-  constexpr auto kKey = method_key<size_of>;
+  constexpr auto kKey = detail::method_key<size_of>;
   peer.send_hello();
   peer.send_request(wire::make_id(0, 1), kKey.id, kKey.schema, std::string((4u << 20) + 8, 'x'));
   EXPECT_TRUE(turn_until(loop(), [&] { return !(peer.write_some() && peer.read_some()); }));
@@ -147,7 +147,7 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
   });
   RawPeer peer{server.urls().front()};
   peer.send_hello();
-  constexpr auto kHold = method_key<&Stubborn::hold>;
+  constexpr auto kHold = detail::method_key<&Stubborn::hold>;
   for (std::uint32_t i = 0; i < 1000; ++i) {
     peer.send_request(wire::make_id(0, i), kHold.id, kHold.schema, "");
     peer.send_cancel(wire::make_id(0, i));
@@ -540,7 +540,7 @@ class APeerThatStopsReading : public RpcTest {
 TEST_F(APeerThatStopsReading, KeepsTheQueueOfOrdinaryAnswersBounded) {
   Server& server = server_with_small_queue(30s);
   RawPeer peer{server.urls().front(), 32 * 1024};
-  ask(peer, method_key<&Producer::inline_answer>);
+  ask(peer, detail::method_key<&Producer::inline_answer>);
   EXPECT_LE(producer_.produced, kHighWater + kKernelBytes);
   ASSERT_TRUE(turn_until(loop(), [&] {
     return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests;
@@ -550,7 +550,7 @@ TEST_F(APeerThatStopsReading, KeepsTheQueueOfOrdinaryAnswersBounded) {
 TEST_F(APeerThatStopsReading, SuspendsCoroutinesThatAnswerIt) {
   Server& server = server_with_small_queue(30s);
   RawPeer peer{server.urls().front(), 32 * 1024};
-  ask(peer, method_key<&Producer::coroutine_answer>);
+  ask(peer, detail::method_key<&Producer::coroutine_answer>);
   EXPECT_LE(producer_.produced, 2 * (kHighWater + kKernelBytes));
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests; }));
@@ -561,7 +561,7 @@ TEST_F(APeerThatStopsReading, LetsCoroutinesThatWaitForRoomGoOnOnlyAsFarAsThereI
   Server& server = server_with_small_queue(30s);
   RawPeer peer{server.urls().front(), 32 * 1024};
   peer.send_hello();
-  constexpr auto kMethod = method_key<&Producer::held_answer>;
+  constexpr auto kMethod = detail::method_key<&Producer::held_answer>;
   for (std::uint32_t i = 0; i < kHeld; ++i) {
     peer.send_request(wire::make_id(i, 0), kMethod.id, kMethod.schema, "");
   }
@@ -580,7 +580,7 @@ TEST_F(APeerThatStopsReading, LetsCoroutinesThatWaitForRoomGoOnOnlyAsFarAsThereI
 TEST_F(APeerThatStopsReading, IsNotReadFromWhenItsRequestsBringAttachments) {
   Server& server = server_with_small_queue(30s);
   RawPeer peer{server.urls().front(), 32 * 1024};
-  ask(peer, method_key<&Producer::attachment_answer>, "attached");
+  ask(peer, detail::method_key<&Producer::attachment_answer>, "attached");
   EXPECT_LE(producer_.produced, kHighWater + kKernelBytes);
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests; }));
@@ -590,7 +590,7 @@ TEST_F(APeerThatStopsReading, IsEndedAfterTheStallTimeout) {
   Server& server = server_with_small_queue(50ms);
   RawPeer peer{server.urls().front(), 32 * 1024};
   peer.send_hello();
-  constexpr auto kMethod = method_key<&Producer::inline_answer>;
+  constexpr auto kMethod = detail::method_key<&Producer::inline_answer>;
   for (std::uint32_t i = 0; i < kRequests; ++i) {
     peer.send_request(wire::make_id(i, 0), kMethod.id, kMethod.schema, "");
   }

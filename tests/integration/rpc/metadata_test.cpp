@@ -199,14 +199,14 @@ TEST_F(CallMetadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
   const auto ask = [&](const MethodKey& method, std::string_view metadata_and_zeros, std::uint16_t bytes) {
     peer.send_request(wire::make_id(asked++, 0), method.id, method.schema, metadata_and_zeros, {}, bytes);
   };
-  const MethodKey methods[] = {method_key<tell>, method_key<tell_by_reply>};
+  const MethodKey methods[] = {detail::method_key<tell>, detail::method_key<tell_by_reply>};
   for (const MethodKey& method : methods) {
     ask(method, std::string_view{"\x01\0\x01\0kvx\0", 8}, 7);  // a pair and a byte
     ask(method, std::string_view{"\x01\0\xFF\xFFkv\0\0", 8}, 6);
     ask(method, std::string_view{"\0\0\x01\0v\0\0\0", 8}, 5);  // no key
     ask(method, std::string_view{"\x01\0\x01\0kv\0x", 8}, 6);  // padding
   }
-  ask(method_key<tell>, std::string_view{"\x01\0\x01\0kv\0\0", 8}, 6);
+  ask(detail::method_key<tell>, std::string_view{"\x01\0\x01\0kv\0\0", 8}, 6);
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == asked; }));
   for (std::size_t i = 0; i + 1 < asked; ++i) {

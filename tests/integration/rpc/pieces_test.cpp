@@ -244,7 +244,7 @@ TEST_F(Pieces, AreNotSentToAPeerThatDoesNotKnowThem) {
   hello.attachment_bytes_max = 1u << 30;
   hello.calls_in_flight_max = 10;
   peer.send(wire::encode_hello(hello));
-  constexpr auto kMethod = method_key<&Journal::produce_some>;
+  constexpr auto kMethod = detail::method_key<&Journal::produce_some>;
   peer.send_request(1, kMethod.id, kMethod.schema, "");
   ASSERT_TRUE(turn_until(loop(), [&] {
     return peer.write_some() && peer.read_some() && !peer.frames_of(wire::FrameType::kAnswer).empty();
@@ -256,7 +256,7 @@ TEST_F(Pieces, OfAnswersThatNobodyReadsAreBounded) {
   Server& server = serve_journal();
   RawPeer peer{server.urls().front(), 32 * 1024};
   peer.send_hello();
-  constexpr auto kMethod = method_key<&Journal::produce_some>;
+  constexpr auto kMethod = detail::method_key<&Journal::produce_some>;
   for (std::uint32_t i = 0; i < 200; ++i) {
     peer.send_request(wire::make_id(i, 0), kMethod.id, kMethod.schema, "");
   }

@@ -375,7 +375,8 @@ TEST_F(Servers, ACallThatWasThereBeforeItsConnectionWasLookedAtIsServed) {
   const std::string argument = "early";
   std::string body(encoded_size(argument), '\0');
   encode_to(reinterpret_cast<std::byte*>(body.data()), argument);
-  wire::RequestHead head{.id = 1, .method = method_key<echo>.id, .schema = method_key<echo>.schema};
+  wire::RequestHead head{
+      .id = 1, .method = detail::method_key<echo>.id, .schema = detail::method_key<echo>.schema};
   head.timeout = 1'000'000;  // us
   ASSERT_TRUE(caller.send(hello_bytes() + frame_bytes(head.header(), body)));
   std::string heard;

@@ -142,11 +142,11 @@ TEST_F(ArgumentsAndResults, AreConvertedAsInAnyCall) {
   const std::string text = "lvalue";
   EXPECT_EQ(call<second_half>(caller, text).value(), "lue");
   EXPECT_EQ(call<second_half>(caller, std::string{"temporary"}).value(), "orary");
-  static_assert(CallableWith<halve, int>);
-  static_assert(!CallableWith<halve, std::string>);
-  static_assert(!CallableWith<halve>);
-  static_assert(!CallableWith<halve, double, double>);
-  static_assert(std::is_same_v<ResultOfMethod<second_half>, std::string>);
+  static_assert(detail::CallableWith<halve, int>);
+  static_assert(!detail::CallableWith<halve, std::string>);
+  static_assert(!detail::CallableWith<halve>);
+  static_assert(!detail::CallableWith<halve, double, double>);
+  static_assert(std::is_same_v<detail::ResultOfMethod<second_half>, std::string>);
 }
 
 Task<Result<std::string>> call_with_temporaries(Client* caller) {

@@ -58,7 +58,7 @@ TEST_F(OnLoopOf, ABlockingClientServesCoroutinesToo) {
 
 TEST_F(OnLoopOf, CallsMayBeKeptMovedAndAwaitedTogether) {
   RemoteLoop remote{served.url()};
-  std::vector<CallOnLoop<int>> calls;
+  std::vector<detail::CallOnLoop<int>> calls;
   for (int i = 0; i < 50; ++i) calls.push_back(on_loop_of(remote.client()).call<add>(i, i));
   const std::vector<Result<int>> results = home->block_on(when_all(std::move(calls)));
   for (int i = 0; i < 50; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].value(), 2 * i);

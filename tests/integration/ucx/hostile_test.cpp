@@ -105,7 +105,7 @@ TEST_P(UcxHostilePeers, AnImpossibleWindowIsDeclined) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->prepare());
     std::string text = one->address();
-    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, window);
+    weft::detail::store_le(reinterpret_cast<std::byte*>(text.data()) + 8, window);
     ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, text));
     EXPECT_TRUE(one->hear(wire::CarrierStep::kDown)) << window;
   }

@@ -89,9 +89,9 @@ TEST_P(Listening, UcxKeepsToTheLoopbackDevice) {
 
 TEST_P(Listening, TheNetworkIsOpenedToUcxByNameOnly) {
   UcxOptions options = usual().ucx;
-  EXPECT_THAT(describe_ucx(options).value().settings, HasSubstr("UCX_NET_DEVICES=lo\n"));
+  EXPECT_THAT(detail::describe_ucx(options).value().settings, HasSubstr("UCX_NET_DEVICES=lo\n"));
   options.trusted_network = true;
-  EXPECT_THAT(describe_ucx(options).value().settings, HasSubstr("UCX_NET_DEVICES=all\n"));
+  EXPECT_THAT(detail::describe_ucx(options).value().settings, HasSubstr("UCX_NET_DEVICES=all\n"));
   options.trusted_network = false;
   for (const char* const device : {"eth0", "lo,eth0", "all", "mlx5_0:1"}) {
     options.settings = {};

@@ -51,8 +51,8 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
     if (!prepare() || !say(wire::CarrierStep::kAddress, address())) return false;
     const auto address = hear(wire::CarrierStep::kAddress);
     if (!address || address->size() <= 12) return false;
-    slot_ = load_le<std::uint32_t>(as_bytes(*address).data());
-    key_ = load_le<std::uint32_t>(as_bytes(*address).data() + 4);
+    slot_ = weft::detail::load_le<std::uint32_t>(as_bytes(*address).data());
+    key_ = weft::detail::load_le<std::uint32_t>(as_bytes(*address).data() + 4);
     const auto raw = ucx::detail::unframe(ucx::detail::Framed::kAddress, as_bytes(*address).subspan(12));
     return raw.ok() && reach(*raw);
   }
@@ -67,7 +67,7 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
   }
   static std::string address_with(const std::vector<std::byte>& framed) {
     std::string text(12, '\0');
-    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, kWindow);
+    weft::detail::store_le(reinterpret_cast<std::byte*>(text.data()) + 8, kWindow);
     return text.append(as_text(framed));
   }
   /// All of it, as an honest peer does: the carrier is up afterwards.

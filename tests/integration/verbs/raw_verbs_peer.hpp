@@ -43,7 +43,7 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
     const auto info = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
     if (!info.ok()) return false;
     server_ = *info;
-    credit_ = load_le<std::uint32_t>(bytes.data() + verbs::AddressInfo::kEncodedBytes + 4);
+    credit_ = weft::detail::load_le<std::uint32_t>(bytes.data() + verbs::AddressInfo::kEncodedBytes + 4);
     return make_queue_pair();
   }
   std::string address() const { return address_with(kMessageBytesSaid, kReceives / 2); }
@@ -52,8 +52,8 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
     std::string text{as_text(encoded)};
     text.resize(encoded.size() + 8);
     auto* const at = reinterpret_cast<std::byte*>(text.data()) + encoded.size();
-    store_le(at, message_bytes);
-    store_le(at + 4, granted);
+    weft::detail::store_le(at, message_bytes);
+    weft::detail::store_le(at + 4, granted);
     return text;
   }
   /// Both queue pairs are connected, and both sides know.

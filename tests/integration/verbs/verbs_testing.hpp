@@ -42,7 +42,7 @@ inline VerbsOptions options_of(std::string_view kind, verbs::Driver& driver) {
 
 inline Transports transports(const VerbsOptions& options) {
   Transports set;
-  set.add(make_verbs_transport(make_tcp_transport(), options));
+  set.add(detail::make_verbs_transport(detail::make_tcp_transport(), options));
   return set;
 }
 
@@ -102,7 +102,8 @@ class World {
     Status end;
   };
   Way way_to(const std::string& url, const VerbsOptions& its) {
-    const std::unique_ptr<Transport> transport = make_verbs_transport(make_tcp_transport(), its);
+    const std::unique_ptr<Transport> transport =
+        detail::make_verbs_transport(detail::make_tcp_transport(), its);
     auto made = loop_->block_on(transport->connect(*loop_, Url::parse(url).value(), {}));
     if (!made.ok()) return {{}, made.status()};
     conformance::Peer peer;

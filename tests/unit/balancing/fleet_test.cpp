@@ -71,7 +71,7 @@ TEST(FleetModel, AFailingServerIsEjectedAndComesBackBitByBit) {
   const ListOfServers list{16};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Fleet fleet{seed, 16, milliseconds{1}};
-    OutlierEjection policy{{}, std::make_unique<RoundRobin>()};
+    detail::OutlierEjection policy{{}, std::make_unique<RoundRobin>()};
     ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
     fleet[3].fails = true;
     fleet.run(policy, 8'000, 1'000);  // eight seconds
@@ -97,7 +97,7 @@ TEST(FleetModel, HalfOfTheFleetInABlackHoleCostsFewCalls) {
   const ListOfServers list{16};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Fleet fleet{seed, 16, milliseconds{1}};
-    OutlierEjection policy{{}, std::make_unique<LeastLoaded>()};
+    detail::OutlierEjection policy{{}, std::make_unique<LeastLoaded>()};
     ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
     fleet.run(policy, 5'000, 2'000);
     for (std::size_t index = 0; index < 8; ++index) fleet[index].black_hole = true;
@@ -115,8 +115,9 @@ TEST(FleetModel, ASubsetDoesWithoutThoseOfItThatAreBlackHoles) {
   const ListOfServers list{200};
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Fleet fleet{seed, 200, milliseconds{1}};
-    Subset policy{{.size = 20, .client = seed},
-                  std::make_unique<OutlierEjection>(OutlierOptions{}, std::make_unique<LeastLoaded>())};
+    detail::Subset policy{
+        {.size = 20, .client = seed},
+        std::make_unique<detail::OutlierEjection>(OutlierOptions{}, std::make_unique<LeastLoaded>())};
     ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
     for (std::size_t member = 0; member < 10; ++member) fleet[policy.members()[member]].black_hole = true;
     fleet.run(policy, 40'000, 2'000);

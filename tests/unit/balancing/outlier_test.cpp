@@ -39,7 +39,7 @@ class Ejections : public ::testing::Test {
   }
 
   ListOfServers list_{10};
-  OutlierEjection policy_{kOptions, std::make_unique<RoundRobin>()};
+  detail::OutlierEjection policy_{kOptions, std::make_unique<RoundRobin>()};
   TimePoint now_ = kFleetStart;
 };
 

@@ -65,7 +65,7 @@ TEST_F(InZones, HealthGoesWithWhoMovesToAnotherZone) {
 }
 
 std::set<std::string_view> members(const std::vector<EndpointSpec>& list, std::uint64_t client) {
-  Subset subset{{.size = 20, .client = client}, std::make_unique<RandomPick>()};
+  detail::Subset subset{{.size = 20, .client = client}, std::make_unique<RandomPick>()};
   EXPECT_TRUE(subset.set_endpoints(list).ok());
   std::set<std::string_view> keys;
   for (const std::uint32_t index : subset.members()) keys.insert(list[index].key);

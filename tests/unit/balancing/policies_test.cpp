@@ -44,11 +44,11 @@ constexpr NamedPolicy kPolicies[] = {
      }},
     {"Subset",
      []() -> std::unique_ptr<BalancingPolicy> {
-       return std::make_unique<Subset>(SubsetOptions{.size = 100}, least_loaded());
+       return std::make_unique<detail::Subset>(SubsetOptions{.size = 100}, least_loaded());
      }},
     {"OutlierEjection",
      []() -> std::unique_ptr<BalancingPolicy> {
-       return std::make_unique<OutlierEjection>(OutlierOptions{}, least_loaded());
+       return std::make_unique<detail::OutlierEjection>(OutlierOptions{}, least_loaded());
      }},
 };
 

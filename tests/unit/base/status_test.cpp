@@ -86,14 +86,15 @@ TEST(Status, ContextGoesBeforeTheMessageAndLeavesSuccessAlone) {
 }
 
 TEST(Status, AnErrnoBecomesACodeItsNumberAndItsText) {
-  const Status refused = errno_status(Layer::kTransport, "connect", ECONNREFUSED);
+  const Status refused = detail::errno_status(Layer::kTransport, "connect", ECONNREFUSED);
   EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
   EXPECT_EQ(refused.native(), ECONNREFUSED);
   EXPECT_THAT(std::string{refused.message()}, HasSubstr("connect: "));
-  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EADDRINUSE).code(), StatusCode::kAlreadyExists);
-  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EACCES).code(), StatusCode::kPermissionDenied);
-  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EADDRNOTAVAIL).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(errno_status(Layer::kTransport, "accept", EMFILE).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(detail::errno_status(Layer::kTransport, "bind", EADDRINUSE).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(detail::errno_status(Layer::kTransport, "bind", EACCES).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(detail::errno_status(Layer::kTransport, "bind", EADDRNOTAVAIL).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(detail::errno_status(Layer::kTransport, "accept", EMFILE).code(), StatusCode::kResourceExhausted);
 }
 
 TEST(Status, AUsersErrorCarriesTheUsersNumber) {
@@ -126,11 +127,11 @@ TEST(Status, SuccessIsNotMarked) {
 
 TEST(Status, EveryCodeHasANameAndOtherNumbersAreNoCode) {
   for (unsigned number = 0; number <= 16; ++number) {
-    EXPECT_TRUE(is_status_code(number));
+    EXPECT_TRUE(detail::is_status_code(number));
     EXPECT_NE(to_string(static_cast<StatusCode>(number)), "?") << number;
   }
-  EXPECT_FALSE(is_status_code(17));
-  EXPECT_FALSE(is_status_code(255));
+  EXPECT_FALSE(detail::is_status_code(17));
+  EXPECT_FALSE(detail::is_status_code(255));
   EXPECT_EQ(to_string(static_cast<StatusCode>(17)), "?");
 }
 

@@ -46,7 +46,7 @@ TEST_F(WithoutMemory, ATextThatCannotBePutTogetherIsLeftOut) {
 }
 
 TEST_F(WithoutMemory, TheFailureOfASystemCallIsStillThat) {
-  const Status status = errno_status(Layer::kTransport, "accept", EMFILE);
+  const Status status = detail::errno_status(Layer::kTransport, "accept", EMFILE);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(status.native(), EMFILE);
   EXPECT_EQ(user_error(9, "mine").native(), 9);
@@ -122,10 +122,10 @@ TEST_F(WithoutMemory, ALineOfTheLogIsLeftOut) {
     int lines = 0;
   } logger;
   const auto text = [] { return kLong + "?"; };
-  write_line(logger, LogLevel::kError, text);
+  detail::write_line(logger, LogLevel::kError, text);
   EXPECT_EQ(logger.lines, 0);
   fail_allocations(0);
-  write_line(logger, LogLevel::kError, text);
+  detail::write_line(logger, LogLevel::kError, text);
   EXPECT_EQ(logger.lines, 1);
 }
 

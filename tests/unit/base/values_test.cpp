@@ -72,7 +72,7 @@ TEST(Bytes, TextAndBytesAreViewsOfTheSameMemory) {
 
 TEST(Bytes, NumbersAreStoredLowByteFirst) {
   std::array<std::byte, 4> memory{};
-  store_le(memory.data(), std::uint32_t{0x01020304});
+  detail::store_le(memory.data(), std::uint32_t{0x01020304});
   EXPECT_EQ(memory[0], std::byte{4});
   EXPECT_EQ(memory[3], std::byte{1});
 }
@@ -82,8 +82,8 @@ void expect_round_trip(T value) {
   // One byte in, so that the address is odd for everything wider than a byte.
   std::array<std::byte, sizeof(T) + 2> memory;
   memory.fill(std::byte{0xee});
-  store_le(memory.data() + 1, value);
-  EXPECT_EQ(load_le<T>(memory.data() + 1), value);
+  detail::store_le(memory.data() + 1, value);
+  EXPECT_EQ(detail::load_le<T>(memory.data() + 1), value);
   EXPECT_EQ(memory.front(), std::byte{0xee});
   EXPECT_EQ(memory.back(), std::byte{0xee});
 }

@@ -73,7 +73,7 @@ bool closed_by_peer(const Fd& fd) {
 
 std::vector<std::byte> frame_of(std::string_view text) {
   std::vector<std::byte> frame(kLengthBytes + text.size());
-  store_le(frame.data(), static_cast<std::uint32_t>(text.size()));
+  weft::detail::store_le(frame.data(), static_cast<std::uint32_t>(text.size()));
   std::memcpy(frame.data() + kLengthBytes, text.data(), text.size());
   return frame;
 }

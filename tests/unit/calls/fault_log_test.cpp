@@ -61,7 +61,7 @@ TEST_F(FaultLogs, IsBoundedHoweverManyPeersThereAre) {
 }
 
 TEST(Refusals, HaveANameAndFollowTheFaultsOfTheWire) {
-  for (std::size_t index = 0; index < kRefusalReasons; ++index) {
+  for (std::size_t index = 0; index < detail::kRefusalReasons; ++index) {
     EXPECT_NE(to_string(static_cast<RefusalReason>(index)), "?") << index;
   }
   for (int fault = 1; fault < static_cast<int>(wire::FrameFault::kCount); ++fault) {

@@ -312,7 +312,7 @@ class Run final {
     sent_cost_ += attachment != 0 ? wire::item_cost(kBody, attachment) : wire::item_cost(kBody);
     std::byte* const body = side->begin_item(kBody, attachment);
     if (body == nullptr) return complain("an item could not be begun");
-    store_le<std::uint64_t>(body, number);
+    weft::detail::store_le<std::uint64_t>(body, number);
     side->end_item();
     if (attachment == 0) return;
     Lent& lent = lend(writer_, attachment, writer_.carrier->sending);
@@ -336,7 +336,8 @@ class Run final {
     if (!side->incoming().has_item()) return false;
     const Bytes item = side->incoming().show();
     shows_ = true;
-    if (item.size() != kBody || load_le<std::uint64_t>(item.data()) != read_ || read_ >= sizes_.size()) {
+    if (item.size() != kBody || weft::detail::load_le<std::uint64_t>(item.data()) != read_ ||
+        read_ >= sizes_.size()) {
       complain("an item was lost, or doubled, or came out of order");
       return false;
     }

@@ -30,7 +30,7 @@ TEST(Metadata, IsFoundByItsKeys) {
   EXPECT_EQ(metadata.view().find("trace")->size(), 12u);
   EXPECT_EQ(metadata.view().find("empty"), "");
   EXPECT_EQ(metadata.view().find("ten"), std::nullopt);
-  EXPECT_TRUE(is_metadata(metadata.view().bytes()));
+  EXPECT_TRUE(detail::is_metadata(metadata.view().bytes()));
 }
 
 TEST(Metadata, ReplacesWhatAKeyHad) {
@@ -69,7 +69,7 @@ TEST(Metadata, HasASmallNumberOfPairs) {
   for (std::size_t i = 0; i < kMetadataPairsMax; ++i) metadata.set("key" + std::to_string(i), "x").value();
   EXPECT_EQ(metadata.set("one more", "x").status().code(), StatusCode::kResourceExhausted);
   metadata.set("key7", "changed").value();
-  EXPECT_TRUE(is_metadata(metadata.view().bytes()));
+  EXPECT_TRUE(detail::is_metadata(metadata.view().bytes()));
   std::vector<std::byte> too_many;
   for (std::size_t i = 0; i <= kMetadataPairsMax; ++i) {
     Metadata one;
@@ -77,7 +77,7 @@ TEST(Metadata, HasASmallNumberOfPairs) {
     const Bytes pair = one.view().bytes();
     too_many.insert(too_many.end(), pair.begin(), pair.end());
   }
-  EXPECT_FALSE(is_metadata(too_many));
+  EXPECT_FALSE(detail::is_metadata(too_many));
 }
 
 TEST(Metadata, HasLimits) {
@@ -101,15 +101,15 @@ TEST(Metadata, OfAPeerIsWholePairsWithKeysOfTheirOwn) {
   const Bytes whole = metadata.view().bytes();
   for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
     const bool between_pairs = bytes == 0 || bytes == 12 || bytes == whole.size();
-    EXPECT_EQ(is_metadata(whole.first(bytes)), between_pairs) << bytes;
+    EXPECT_EQ(detail::is_metadata(whole.first(bytes)), between_pairs) << bytes;
   }
   std::vector<std::byte> twice{whole.begin(), whole.end()};
   twice.insert(twice.end(), whole.begin(), whole.begin() + 12);
-  EXPECT_FALSE(is_metadata(twice)) << "two values of one key";
+  EXPECT_FALSE(detail::is_metadata(twice)) << "two values of one key";
   std::vector<std::byte> no_key(5);
   no_key[2] = std::byte{1};
-  EXPECT_FALSE(is_metadata(no_key));
-  EXPECT_FALSE(is_metadata(std::vector<std::byte>(100, std::byte{0xFF})));
+  EXPECT_FALSE(detail::is_metadata(no_key));
+  EXPECT_FALSE(detail::is_metadata(std::vector<std::byte>(100, std::byte{0xFF})));
 }
 
 }  // namespace

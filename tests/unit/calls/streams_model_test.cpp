@@ -322,7 +322,7 @@ class Run final {
 
   static std::string item_of(unsigned number, std::size_t size) {
     std::string text(size, static_cast<char>('a' + number % 20));
-    store_le<std::uint32_t>(reinterpret_cast<std::byte*>(text.data()), number);
+    weft::detail::store_le<std::uint32_t>(reinterpret_cast<std::byte*>(text.data()), number);
     return text;
   }
   void write(End& end, StreamSide& side, std::size_t size) {
@@ -380,7 +380,7 @@ class Run final {
   void got(End& end, Bytes item) {
     if (item.size() != kSmall && item.size() != kLarge) {
       complain("an item has another size");
-    } else if (load_le<std::uint32_t>(item.data()) != end.got) {
+    } else if (weft::detail::load_le<std::uint32_t>(item.data()) != end.got) {
       complain("an item was lost, or doubled, or came out of order");
     } else if (as_text(item) != item_of(end.got, item.size())) {
       complain("an item was changed");

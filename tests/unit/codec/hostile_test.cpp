@@ -229,7 +229,7 @@ TEST(CodecHostile, NestingUpToTheLimitIsReadAndDeeperValuesAreNotSent) {
   EXPECT_TRUE(decode_status<Lists>(encoded(lists)).ok());
   const Chain deepest = nested(CodecLimits::kDepthMax);
   EXPECT_TRUE(decode_status<Chain>(encoded(deepest)).ok());
-  EXPECT_EQ(encoded_size(nested(CodecLimits::kDepthMax + 1)), kUnencodable);
+  EXPECT_EQ(encoded_size(nested(CodecLimits::kDepthMax + 1)), detail::kUnencodable);
   EXPECT_FALSE(decode_status<Chain>(repeated(CodecLimits::kDepthMax + 1, "01")).ok());
 }
 
@@ -260,7 +260,7 @@ TEST(CodecHostile, ALyingCountGetsAtMostTwiceTheBytesThatAreThere) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto lie = [](std::uint32_t count) {
     std::vector<std::byte> message(kBytes, std::byte{0xFF});
-    store_le(message.data(), count);
+    detail::store_le(message.data(), count);
     return message;
   };
   const auto texts = lie((kBytes - 4) / 4);
@@ -274,13 +274,13 @@ TEST(CodecHostile, ALyingCountGetsAtMostTwiceTheBytesThatAreThere) {
 TEST(CodecHostile, ValuesMuchLargerInMemoryThanOnTheWireAreBounded) {
   // 1 MiB of empty optionals would be 8 GiB of memory.
   std::vector<std::byte> message(1 << 20);
-  store_le(message.data(), std::uint32_t{(1 << 20) - 4});
+  detail::store_le(message.data(), std::uint32_t{(1 << 20) - 4});
   bool good = true;
   EXPECT_LE((decode_peak<std::vector<std::optional<std::array<double, 999>>>>(message, &good)),
             2 * message.size());
   EXPECT_FALSE(good);
   std::vector<std::byte> boxes(1 << 16, std::byte{1});
-  store_le(boxes.data(), std::uint32_t{(1 << 16) - 4});
+  detail::store_le(boxes.data(), std::uint32_t{(1 << 16) - 4});
   const std::size_t bound =
       CodecLimits::kMemoryFloorBytes + CodecLimits::kMemoryPerMessageByte * boxes.size();
   EXPECT_LE((decode_peak<std::vector<std::unique_ptr<Empty>>>(boxes, &good)), bound);

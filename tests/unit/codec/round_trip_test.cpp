@@ -114,15 +114,16 @@ struct CodecTraits<Celsius> {
   }
 };
 
+// Hooks take the codec's own objects without naming their types.
 template <>
 struct CodecTraits<Bits> {
   static constexpr std::size_t kMinEncodedSize = 2;
-  static void encoded_size(Sizer& size, const Bits& value) { size.skip(2 + value.bits.size()); }
-  static void encode(Encoder& to, const Bits& value) {
+  static void encoded_size(auto& size, const Bits& value) { size.skip(2 + value.bits.size()); }
+  static void encode(auto& to, const Bits& value) {
     to.write(static_cast<std::uint16_t>(value.bits.size()));
     for (const bool bit : value.bits) to.write(bit);
   }
-  static bool decode(Decoder& from, Bits& out) {
+  static bool decode(auto& from, Bits& out) {
     std::uint16_t count;
     if (!from.read(count) || count > from.remaining()) return false;
     out.bits.resize(count);
@@ -133,7 +134,7 @@ struct CodecTraits<Bits> {
     }
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) { to.put("bits16"); }
+  static constexpr void append_schema(auto& to) { to.put("bits16"); }
 };
 
 namespace {

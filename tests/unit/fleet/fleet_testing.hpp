@@ -38,7 +38,7 @@ struct Replica {
     ++ran;
     if (throws) throw std::runtime_error{"this server is broken"};
     if (work > Duration::zero()) {
-      SleepAwaiter nap = sleep_for(work);
+      auto nap = sleep_for(work);
       static_cast<void>(co_await nap);
     }
     co_return number;
@@ -47,7 +47,7 @@ struct Replica {
   Task<Result<int>> ask_back(CallContext& context, int job);
   Task<int> once(int job) {
     ++jobs[job];
-    SleepAwaiter nap = sleep_for(work);
+    auto nap = sleep_for(work);
     static_cast<void>(co_await nap);
     co_return number;
   }
@@ -82,7 +82,7 @@ class BlackHoles final : public detail::Transport {
   Result<std::unique_ptr<detail::Listener>> listen(Loop&, const detail::Url&) override { return nobody(); }
   Task<Result<std::unique_ptr<detail::Connection>>> connect(Loop&, detail::Url,
                                                             detail::ConnectOptions) override {
-    SleepAwaiter silence = sleep_for(std::chrono::hours{1});
+    auto silence = sleep_for(std::chrono::hours{1});
     Result<void> slept = co_await silence;
     if (!slept.ok()) co_return slept.status();
     co_return nobody();

@@ -51,20 +51,21 @@ static_assert(sizeof(CallContext) <= sizeof(void*));
 static_assert(std::is_trivially_copyable_v<CallOptions>);
 
 TEST(MethodName, IsTheQualifiedNameOfTheFunction) {
-  EXPECT_EQ(method_key<geometry::area>.name, "geometry::area");
-  EXPECT_THAT(std::string{method_key<&geometry::Board::fields>.name},
+  EXPECT_EQ(detail::method_key<geometry::area>.name, "geometry::area");
+  EXPECT_THAT(std::string{detail::method_key<&geometry::Board::fields>.name},
               ::testing::HasSubstr("geometry::Board::fields"));
-  EXPECT_THAT(std::string{method_key<geometry::same<int>>.name}, ::testing::HasSubstr("geometry::same"));
-  EXPECT_EQ(method_key<geometry::same<int>>.name, "geometry::same");
-  EXPECT_NE(method_key<geometry::same<int>>.schema, method_key<geometry::same<long>>.schema);
+  EXPECT_THAT(std::string{detail::method_key<geometry::same<int>>.name},
+              ::testing::HasSubstr("geometry::same"));
+  EXPECT_EQ(detail::method_key<geometry::same<int>>.name, "geometry::same");
+  EXPECT_NE(detail::method_key<geometry::same<int>>.schema, detail::method_key<geometry::same<long>>.schema);
 }
 
 TEST(MethodName, IsTheUsersKeyWhereThereIsOne) {
-  constexpr auto kKeyed = method_key<method<geometry::area, "area">>;
+  constexpr auto kKeyed = detail::method_key<method<geometry::area, "area">>;
   EXPECT_EQ(kKeyed.name, "area");
   EXPECT_EQ(kKeyed.id, detail::hash_name("area"));
-  EXPECT_EQ(kKeyed.id, (method_key<remote<"area", int(int, int)>>.id));
-  EXPECT_EQ(kKeyed.schema, (method_key<remote<"area", int(int, int)>>.schema));
+  EXPECT_EQ(kKeyed.id, (detail::method_key<remote<"area", int(int, int)>>.id));
+  EXPECT_EQ(kKeyed.schema, (detail::method_key<remote<"area", int(int, int)>>.schema));
 }
 
 TEST(MethodName, HasAnIdThatNeverChanges) {
@@ -75,16 +76,17 @@ TEST(MethodName, HasAnIdThatNeverChanges) {
 }
 
 TEST(MethodSchema, DependsOnArgumentsAndResultButNotOnHowTheServerServes) {
-  constexpr auto kPlain = method_key<remote<"m", int(int)>>;
-  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", Task<int>(int)>>.schema));
-  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", Result<int>(CallContext&, const int&)>>.schema));
-  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", void(Reply<int>, CallContext&, int)>>.schema));
-  EXPECT_NE(kPlain.schema, (method_key<remote<"m", int(int, int)>>.schema));
-  EXPECT_NE(kPlain.schema, (method_key<remote<"m", long(int)>>.schema));
-  EXPECT_NE(kPlain.schema, (method_key<remote<"m", void(int)>>.schema));
-  EXPECT_NE((method_key<remote<"m", void(int)>>.schema), (method_key<remote<"m", int()>>.schema));
+  constexpr auto kPlain = detail::method_key<remote<"m", int(int)>>;
+  EXPECT_EQ(kPlain.schema, (detail::method_key<remote<"m", Task<int>(int)>>.schema));
+  EXPECT_EQ(kPlain.schema, (detail::method_key<remote<"m", Result<int>(CallContext&, const int&)>>.schema));
+  EXPECT_EQ(kPlain.schema, (detail::method_key<remote<"m", void(Reply<int>, CallContext&, int)>>.schema));
+  EXPECT_NE(kPlain.schema, (detail::method_key<remote<"m", int(int, int)>>.schema));
+  EXPECT_NE(kPlain.schema, (detail::method_key<remote<"m", long(int)>>.schema));
+  EXPECT_NE(kPlain.schema, (detail::method_key<remote<"m", void(int)>>.schema));
+  EXPECT_NE((detail::method_key<remote<"m", void(int)>>.schema),
+            (detail::method_key<remote<"m", int()>>.schema));
   EXPECT_EQ(kPlain.schema_text(kPlain), "(i32) -> (i32)");
-  static constexpr const MethodKey& kRemote = method_key<remote<"m", void()>>;
+  static constexpr const MethodKey& kRemote = detail::method_key<remote<"m", void()>>;
   EXPECT_EQ(kRemote.schema_text(kRemote), "() -> void");
 }
 

@@ -64,7 +64,7 @@ TEST_F(FileNames, KeepTheLastGoodListWhenTheFileIsBad) {
   turn_until(*loop, [&] { return of.stats().refused_empty >= 1; });
   std::filesystem::remove(path());
   turn_until(*loop, [&] { return of.stats().failures >= 1; });
-  EXPECT_EQ(of.last_failure().code(), errno_status(Layer::kRuntime, "", ENOENT).code());
+  EXPECT_EQ(of.last_failure().code(), detail::errno_status(Layer::kRuntime, "", ENOENT).code());
   EXPECT_EQ(urls_of(of.list()), Urls{"tcp://a:1"});
   EXPECT_GE(logger.warnings.size(), 3u);
   replace("tcp://d:1\n");

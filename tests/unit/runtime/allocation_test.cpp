@@ -108,7 +108,7 @@ TEST(Allocation, HotStructuresStaySmall) {
   EXPECT_LE(sizeof(TurnEndHook), 24u);
   EXPECT_LE(sizeof(FdWatch), 32u);
   EXPECT_LE(sizeof(ChunkRef), 8u);
-  EXPECT_LE(sizeof(SleepAwaiter), 184u);
+  EXPECT_LE(sizeof(detail::SleepAwaiter), 184u);
 }
 
 }  // namespace

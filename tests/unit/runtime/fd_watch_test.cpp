@@ -283,7 +283,7 @@ TEST_P(ForeignLoop, IsToldOfTimersAlsoOfThoseArmedBetweenTurns) {
 // The system's clock, once read a while before its answer is used.
 class StaleClock final : public Clock {
  public:
-  TimePoint now() override { return steady_clock_source().now() - std::exchange(behind, Duration{}); }
+  TimePoint now() override { return detail::steady_clock_source().now() - std::exchange(behind, Duration{}); }
   bool advances_by_itself() const override { return true; }
   Duration behind{};
 };

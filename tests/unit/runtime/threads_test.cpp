@@ -170,7 +170,7 @@ class StoppingClock final : public Clock {
  public:
   TimePoint now() override {
     if (loop != nullptr) loop->stop();
-    return steady_clock_source().now();
+    return detail::steady_clock_source().now();
   }
   bool advances_by_itself() const override { return true; }
 

@@ -187,7 +187,7 @@ TEST(SteadyTimers, WakeASleepingLoop) {
 class ShiftedClock final : public Clock {
  public:
   explicit ShiftedClock(Duration by) : by_(by) {}
-  TimePoint now() override { return steady_clock_source().now() + by_; }
+  TimePoint now() override { return detail::steady_clock_source().now() + by_; }
   bool advances_by_itself() const override { return true; }
 
  private:

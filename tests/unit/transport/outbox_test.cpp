@@ -406,7 +406,7 @@ TEST_F(Outboxes, ChecksumsFollowTheWholeAttachment) {
   ASSERT_TRUE(outbox_.append_leased(as_bytes(two.bytes), two));
   const std::string text = queued();
   ASSERT_EQ(text.size(), 112u);
-  EXPECT_EQ(load_le<std::uint64_t>(as_bytes(text).data() + 104),
+  EXPECT_EQ(detail::load_le<std::uint64_t>(as_bytes(text).data() + 104),
             wire::crc32c(as_bytes(one.bytes + two.bytes)));
   outbox_.consume(text.size());
   EXPECT_EQ(one.released, 1);
@@ -430,7 +430,7 @@ TEST_F(Outboxes, WhatIsCopiedInPartsHasItsChecksumWhateverBecomesOfTheMemory) {
   const std::string text = queued();
   ASSERT_EQ(text.size(), 8 + 6008 + 8 + 8u);
   EXPECT_EQ(text.substr(8, 6001), before);
-  EXPECT_EQ(load_le<std::uint64_t>(as_bytes(text).data() + 8 + 6008), wire::crc32c(as_bytes(before)));
+  EXPECT_EQ(detail::load_le<std::uint64_t>(as_bytes(text).data() + 8 + 6008), wire::crc32c(as_bytes(before)));
   EXPECT_TRUE(text.ends_with("behind.."));
 }
 

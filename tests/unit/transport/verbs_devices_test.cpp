@@ -37,7 +37,7 @@ class VerbsDevices : public ::testing::Test {
     VerbsOptions options;
     options.driver = rdma_.get();
     options.device_choice = choice;
-    provider_ = make_verbs_carriers(options);
+    provider_ = detail::make_verbs_carriers(options);
   }
   /// Returns how many of `connections` each device got, that a thread on this node opened.
   std::map<std::string, int> open(int connections, int node) {

@@ -61,9 +61,9 @@ class World {
     options.driver = &rdma;
     options.devices = {"here"};
     EXPECT_TRUE(check(options).ok()) << check(options).to_string();
-    here_ = make_verbs_carriers(options);
+    here_ = detail::make_verbs_carriers(options);
     options.devices = {"there"};
-    there_ = make_verbs_carriers(options);
+    there_ = detail::make_verbs_carriers(options);
   }
 
   /// On the world's loop, or on another one.

@@ -452,7 +452,7 @@ TEST_F(VerbsRendezvous, PeersThatDoNotLetGoOfMemoryCostTheLoopOneWaitForAll) {
     EXPECT_EQ(ends[i].carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   }
   world.run_until_idle();
-  Clock& clock = steady_clock_source();
+  Clock& clock = detail::steady_clock_source();
   const TimePoint begin = clock.now();
   for (std::size_t i = 0; i < ends.size(); i += 2) {
     EXPECT_EQ(ends[i].carrier->reclaim_sending().kind, Moved::Kind::kFailed);
@@ -489,7 +489,7 @@ TEST_F(VerbsRendezvous, APeerThatWasAskedForLongIsNotWaitedForAgain) {
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.run_until_idle();
   world.rdma.hold();
-  Clock& clock = steady_clock_source();
+  Clock& clock = detail::steady_clock_source();
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   const TimePoint asked = clock.now();
   while (clock.now() - asked < std::chrono::milliseconds{60}) world.run_until_idle();

@@ -126,7 +126,7 @@ TEST_F(VerbsFamilies, AtomicsSayWhatWasThereBefore) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const MemoryRegion target = pair.region(64);
     const RemoteMemory word = target.remote().slice(8, 8);
-    const auto now = [&] { return load_le<std::uint64_t>(target.data() + 8); };
+    const auto now = [&] { return weft::detail::load_le<std::uint64_t>(target.data() + 8); };
     auto before = co_await pair.a->fetch_add(word, 40);
     EXPECT_TRUE(before.ok()) << before.status().to_string();
     EXPECT_EQ(*before, 0U);
@@ -185,7 +185,7 @@ TEST_F(VerbsFamilies, MoreOperationsThanTheQueueHoldsWaitForRoomAndKeepTheirOrde
     std::vector<decltype(other->receive(into.memory()))> receiving;
     std::vector<decltype(one->send(from.memory()))> sending;
     for (std::size_t i = 0; i < kCount; ++i) {
-      store_le(from.data() + i * 8, std::uint64_t{i});
+      weft::detail::store_le(from.data() + i * 8, std::uint64_t{i});
       receiving.push_back(other->receive(into.slice(i * 8, 8)));
     }
     for (std::size_t i = 0; i < kCount; ++i) sending.push_back(one->send(from.slice(i * 8, 8)));
@@ -193,7 +193,7 @@ TEST_F(VerbsFamilies, MoreOperationsThanTheQueueHoldsWaitForRoomAndKeepTheirOrde
     for (auto& each : sending) EXPECT_TRUE((co_await std::move(each)).ok());
     for (std::size_t i = 0; i < kCount; ++i) {
       EXPECT_TRUE((co_await std::move(receiving[i])).ok());
-      EXPECT_EQ(load_le<std::uint64_t>(into.data() + i * 8), i);
+      EXPECT_EQ(weft::detail::load_le<std::uint64_t>(into.data() + i * 8), i);
     }
     EXPECT_EQ(one->sends_posted(), 0U);
   };

@@ -84,7 +84,7 @@ std::vector<UcxSetting> settings_of(const std::string& in_effect, const Values& 
 
 Result<UcxFacts> ucx_facts(const Options& options) {
   const Values usual = usual_values();
-  const auto described = describe_ucx(load::ucx_options(options.ucx));
+  const auto described = detail::describe_ucx(load::ucx_options(options.ucx));
   if (!described.ok()) return described.status();
   UcxFacts facts;
   facts.version = ::ucp_get_version_string();

@@ -19,6 +19,8 @@
 /// later, and is included by those who use it only.
 namespace weft {
 
+namespace detail {
+
 /// A call, or a coroutine of a loop, that begins when it is given a completion token of asio:
 ///
 ///     weft::Result<int> sum = co_await weft::as_asio(client).call<add>(1, 2)(asio::use_awaitable);
@@ -38,7 +40,7 @@ class [[nodiscard("nothing is sent before it is given a completion token")]] Asi
   auto operator()(Token&& token) && {
     return asio::async_initiate<Token, void(Given)>(
         [](auto handler, Remote remote) {
-          detail::AsioOperation<Remote, decltype(handler)>::begin(std::move(handler), std::move(remote));
+          AsioOperation<Remote, decltype(handler)>::begin(std::move(handler), std::move(remote));
         },
         token, std::move(remote_));
   }
@@ -47,11 +49,13 @@ class [[nodiscard("nothing is sent before it is given a completion token")]] Asi
   Remote remote_;
 };
 
+}  // namespace detail
+
 /// The way to a client for asio: `weft::as_asio(client)` gives it.
-using AsioCaller = detail::RemoteCaller<AsioCall>;
+using AsioCaller = detail::RemoteCaller<detail::AsioCall>;
 /// The way to a loop for asio: `weft::as_asio(loop)` gives it. A handler gets the coroutine's Result, or a
 /// Result of its value; an exception of the coroutine arrives as the failure that a handler's exception is.
-using AsioRunner = detail::RemoteRunner<AsioCall>;
+using AsioRunner = detail::RemoteRunner<detail::AsioCall>;
 
 /// Calls functions of a client whose loop another thread runs. `client` is anything that calls functions,
 /// such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.

@@ -20,10 +20,13 @@
 /// is needed for.
 namespace weft {
 
+namespace detail {
+struct GetStopToken {};
+}  // namespace detail
+
 /// Query by which a sender of Weft asks the environment of its receiver for a stop token:
 /// `receiver.get_env().query(weft::get_stop_token)`. Without one nobody stops the call.
-struct GetStopToken {};
-inline constexpr GetStopToken get_stop_token{};
+inline constexpr detail::GetStopToken get_stop_token{};
 
 namespace detail {
 
@@ -147,8 +150,6 @@ class RemoteOperation final : private Told {
   bool given_up_ = false;
 };
 
-}  // namespace detail
-
 /// A call, or a coroutine of a loop, that somebody connects and starts:
 ///
 ///     auto operation = weft::as_sender(client).call<f>(x).connect(receiver);
@@ -175,8 +176,8 @@ class [[nodiscard("a sender does nothing until it is connected and started")]] R
 
   /// Owns `receiver`, which has the functions named above.
   template <typename Receiver>
-    requires detail::TakesValue<std::decay_t<Receiver>, Given>
-  detail::RemoteOperation<Remote, std::decay_t<Receiver>> connect(Receiver&& receiver) && {
+    requires TakesValue<std::decay_t<Receiver>, Given>
+  RemoteOperation<Remote, std::decay_t<Receiver>> connect(Receiver&& receiver) && {
     return {std::move(remote_), std::forward<Receiver>(receiver)};
   }
 
@@ -184,10 +185,12 @@ class [[nodiscard("a sender does nothing until it is connected and started")]] R
   Remote remote_;
 };
 
+}  // namespace detail
+
 /// The way to a client for senders: `weft::as_sender(client)` gives it.
-using SenderCaller = detail::RemoteCaller<RemoteSender>;
+using SenderCaller = detail::RemoteCaller<detail::RemoteSender>;
 /// The way to a loop for senders: `weft::as_sender(loop)` gives it. A stop cancels the coroutine.
-using SenderRunner = detail::RemoteRunner<RemoteSender>;
+using SenderRunner = detail::RemoteRunner<detail::RemoteSender>;
 
 /// Calls functions of a client whose loop another thread runs, as senders. `client` is anything that calls
 /// functions, such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.

@@ -17,18 +17,26 @@ struct EndpointSpec {
   /// Name by which it is known again in the next list, such as its URL. Unique within a list; of several that
   /// have one name, the first is the one that was known.
   std::string_view key;
-  /// Share of the calls, against that of the others; zero takes none. More than kPickWeightMax counts as
-  /// that.
+  /// Share of the calls, against that of the others; zero takes none. More than a million
+  /// counts as that.
   std::uint32_t weight = 1;
   /// Zone in which it stands, as in "eu-west-1b"; empty when nobody says.
   std::string_view zone = {};
 };
 
+namespace detail {
+
 inline constexpr std::uint32_t kPickWeightMax = 1'000'000;
+
+}  // namespace detail
 /// Most endpoints of a list.
 inline constexpr std::size_t kEndpointsMax = 65'536;
+namespace detail {
+
 /// Endpoints that PickRequest::tried is read to; those behind are not looked at.
 inline constexpr std::size_t kTriedMax = 16;
+
+}  // namespace detail
 
 /// Hash of a text, the same in every process and version: of an endpoint's key, and for
 /// PickRequest::key_hash of whatever calls are to be kept together by. Not for input that somebody chooses
@@ -43,7 +51,8 @@ struct PickRequest {
   std::uint64_t random = 0;
   /// Hash of what the call is about, for ConsistentHash; zero: about nothing.
   std::uint64_t key_hash = 0;
-  /// Endpoints that this call was sent to before; none of them is picked. At most kTriedMax are read.
+  /// Endpoints that this call was sent to before; none of them is picked. A policy may look at
+  /// the first sixteen only.
   std::span<const std::uint32_t> tried = {};
 };
 
@@ -72,11 +81,12 @@ struct CallReport {
 ///   RandomPick                  very many clients, each with few calls: nothing to remember, no herds
 ///   ConsistentHash              servers keep something for each key, such as a cache
 ///
-/// and around one of these, if wanted, from the outside in:
+/// and around two of one kind of these, if wanted:
 ///
-///   OutlierEjection             leaves out servers that fail or are slow (a circuit breaker for each)
-///   Subset                      large fleets: each client uses a few servers only
 ///   LocalityFirst               the servers of the own zone while there are enough
+///
+/// A fleet puts more around it, from the outside in, as its options say: Subset, by which each client of a
+/// large fleet uses a few servers only, and OutlierEjection, which leaves out servers that fail or are slow.
 ///
 /// An endpoint is named by its index in the list that was set last. Who holds calls in flight while a new
 /// list comes reports their ends under the index that their endpoint has now, and not at all when it left.

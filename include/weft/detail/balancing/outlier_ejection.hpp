@@ -9,6 +9,8 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Leaves out endpoints that fail, or are much slower than the others, for a while: a circuit breaker for
 /// each of them, with a bound on how many are open.
 ///
@@ -67,14 +69,16 @@ class OutlierEjection final : public BalancingPolicy {
 
   const OutlierOptions options_;
   std::unique_ptr<BalancingPolicy> within_;
-  detail::EndpointKeys keys_;
-  detail::OutlierRecords records_;
+  EndpointKeys keys_;
+  OutlierRecords records_;
   std::vector<State> states_;
-  detail::IndexedHeap<TimePoint> due_;
+  IndexedHeap<TimePoint> due_;
   std::size_t ejected_ = 0;
   std::size_t healthy_ = 0;
   std::uint64_t changes_ = 0;
   bool panics_ = false;
 };
+
+}  // namespace detail
 
 }  // namespace weft

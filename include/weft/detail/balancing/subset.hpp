@@ -15,6 +15,8 @@ struct SubsetOptions {
   std::uint64_t client = 0;
 };
 
+namespace detail {
+
 /// A few endpoints for each client of a large fleet, so that a thousand clients and a thousand servers need
 /// not hold a million connections. When an endpoint comes or leaves, a client exchanges at most two.
 ///
@@ -39,9 +41,11 @@ class Subset final : public BalancingPolicy {
 
  private:
   SubsetOptions options_;
-  detail::PartOfList part_;
-  detail::EndpointKeys keys_;
+  PartOfList part_;
+  EndpointKeys keys_;
   std::vector<double> shares_;
 };
+
+}  // namespace detail
 
 }  // namespace weft

@@ -25,6 +25,11 @@ inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "Weft's formats are little-endian, and so is every machine it runs on");
+
+namespace detail {
+
 /// Reads a little-endian number from memory of any alignment.
 template <typename T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T>
@@ -41,11 +46,10 @@ void store_le(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "Weft's formats are little-endian, and so is every machine it runs on");
-
 /// Size of a value that must not be sent, whatever its bytes would be: nested too deep, with too many
 /// elements, or a variant without a value. Larger than every limit.
 inline constexpr std::size_t kUnencodable = static_cast<std::size_t>(-1);
+
+}  // namespace detail
 
 }  // namespace weft

@@ -24,15 +24,17 @@ class Logger {
 Logger& stderr_logger();
 
 namespace detail {
+
 void write_line(Logger& logger, LogLevel level, const TextMaker& make_text) noexcept;
-}  // namespace detail
 
 /// Writes the text that `make_text` returns. Without memory for it, or when the logger throws, a line less is
 /// written and nothing else happens.
 template <typename MakeText>
   requires std::is_invocable_r_v<std::string, const MakeText&>
 void write_line(Logger& logger, LogLevel level, const MakeText& make_text) noexcept {
-  detail::write_line(logger, level, detail::TextMaker{make_text});
+  write_line(logger, level, TextMaker{make_text});
 }
+
+}  // namespace detail
 
 }  // namespace weft

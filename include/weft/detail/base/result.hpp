@@ -99,9 +99,13 @@ class [[nodiscard]] Result<void> {
   Status status_;
 };
 
+namespace detail {
+
 template <typename T>
 inline constexpr bool is_result = false;
 template <typename T>
 inline constexpr bool is_result<Result<T>> = true;
+
+}  // namespace detail
 
 }  // namespace weft

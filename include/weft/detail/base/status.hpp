@@ -49,10 +49,14 @@ std::string_view to_string(StatusCode code);
 std::string_view to_string(Layer layer);
 std::string_view to_string(Retry retry);
 
+namespace detail {
+
 /// True for a number that names a StatusCode; what comes off the wire is asked first.
 constexpr bool is_status_code(unsigned number) {
   return number <= 16;
 }
+
+}  // namespace detail
 
 /// Longest time that a failure can tell its caller to wait: see Status::retry_after().
 inline constexpr Duration kRetryAfterMax = std::chrono::minutes{5};
@@ -184,15 +188,19 @@ class [[nodiscard]] Status {
   std::uint64_t word_ = 0;
 };
 
-/// A failed system call: `what` says what was tried, the errno's text is added.
-Status errno_status(Layer layer, std::string_view what, int error_number) noexcept;
-
 /// A handler's own failure: it reaches the caller with `user_code` and `message` and keeps the connection.
 Status user_error(std::int32_t user_code, std::string_view message,
                   StatusCode code = StatusCode::kUnknown) noexcept;
 
+namespace detail {
+
+/// A failed system call: `what` says what was tried, the errno's text is added.
+Status errno_status(Layer layer, std::string_view what, int error_number) noexcept;
+
 /// An allocation that failed, for whoever has nothing more to say about it.
 inline constexpr FixedFailure kOutOfMemory{StatusCode::kResourceExhausted, Layer::kRuntime, Retry::kBackoff,
                                            "out of memory"};
+
+}  // namespace detail
 
 }  // namespace weft

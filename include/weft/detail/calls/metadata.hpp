@@ -41,8 +41,8 @@ class MetadataView {
     bool operator==(const Iterator&) const = default;
 
    private:
-    std::size_t key_bytes() const { return load_le<std::uint16_t>(at_); }
-    std::size_t value_bytes() const { return load_le<std::uint16_t>(at_ + 2); }
+    std::size_t key_bytes() const { return detail::load_le<std::uint16_t>(at_); }
+    std::size_t value_bytes() const { return detail::load_le<std::uint16_t>(at_ + 2); }
     const char* text() const { return reinterpret_cast<const char*>(at_ + kLengths); }
 
     const std::byte* at_ = nullptr;
@@ -99,9 +99,13 @@ class Metadata {
 /// Largest number of pairs that a call may carry.
 inline constexpr std::size_t kMetadataPairsMax = 64;
 
+namespace detail {
+
 /// Returns true if the bytes of a peer are whole pairs, not too many, each with a key that no other has: of
 /// two values one hop would look at the first, another at the last.
 bool is_metadata(Bytes bytes) noexcept;
+
+}  // namespace detail
 
 namespace detail {
 /// Takes the pair of `key` out of `metadata`, which is_metadata(): those behind it move up, and what is left

@@ -11,8 +11,12 @@
 
 namespace weft {
 
+namespace detail {
+
 inline constexpr std::size_t kStatusCodes = 17;
 static_assert(is_status_code(kStatusCodes - 1) && !is_status_code(kStatusCodes));
+
+}  // namespace detail
 
 /// Counters of one method of a server, over all its loops. At rest each call is among those that were
 /// answered, refused, dropped, or failed; while calls are under way numbers may be ahead of each other.
@@ -24,7 +28,7 @@ struct MethodStats {
   std::uint64_t dropped = 0;  ///< never answered: their connection was gone
   std::size_t running = 0;    ///< coroutines, replies to come, and blocking calls that have not ended
   /// Failed otherwise, by their StatusCode: see failed_with().
-  std::array<std::uint64_t, kStatusCodes> failed{};
+  std::array<std::uint64_t, detail::kStatusCodes> failed{};
 
   std::uint64_t failed_with(StatusCode code) const { return failed[static_cast<std::size_t>(code)]; }
   /// With any code.

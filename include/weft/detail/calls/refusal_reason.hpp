@@ -51,7 +51,11 @@ enum class RefusalReason : std::uint8_t {
   kCount,
 };
 
+namespace detail {
+
 inline constexpr std::size_t kRefusalReasons = static_cast<std::size_t>(RefusalReason::kCount);
+
+}  // namespace detail
 
 constexpr bool ends_connection(RefusalReason why) {
   return why <= RefusalReason::kRepeatedCallId;
@@ -61,7 +65,7 @@ std::string_view to_string(RefusalReason why);
 
 /// One count for each RefusalReason.
 struct RefusalCounts {
-  std::array<std::uint64_t, kRefusalReasons> counts{};
+  std::array<std::uint64_t, detail::kRefusalReasons> counts{};
 
   std::uint64_t& operator[](RefusalReason why) { return counts[static_cast<std::size_t>(why)]; }
   std::uint64_t operator[](RefusalReason why) const { return counts[static_cast<std::size_t>(why)]; }

@@ -28,11 +28,15 @@ std::string_view to_string(CancelReason reason);
 /// kDeadlineExceeded for kDeadline, kCancelled for the others; the message says which. Not for kNone.
 Status to_status(CancelReason reason);
 
+namespace detail {
+
 struct CancelListenerTag;
 struct CancelChildTag;
 
+}  // namespace detail
+
 /// Somebody who wants to hear of a cancel once. Sits in one CancelScope; leaves it when destroyed.
-class CancelListener : public detail::ListHook<CancelListenerTag> {
+class CancelListener : public detail::ListHook<detail::CancelListenerTag> {
  public:
   /// Called at most once, after the listener left its scope. May destroy other listeners, but must neither
   /// resume a coroutine nor destroy the scope: it notes the fact and schedules.
@@ -48,7 +52,7 @@ class CancelListener : public detail::ListHook<CancelListenerTag> {
 /// A node in the tree of things that end together: cancelling it cancels all below it, for good.
 /// Carries a deadline, which the runtime arms a timer for; nothing here looks at a clock.
 /// Thread: its loop's. Allocates nothing. A scope outlives its children.
-class CancelScope : private detail::ListHook<CancelChildTag> {
+class CancelScope : private detail::ListHook<detail::CancelChildTag> {
  public:
   CancelScope() = default;
   /// A child of `parent`, cancelled already if that is; a root when `parent` is null.
@@ -83,15 +87,17 @@ class CancelScope : private detail::ListHook<CancelChildTag> {
   }
 
  private:
-  friend class detail::IntrusiveList<CancelScope, CancelChildTag>;
+  friend class detail::IntrusiveList<CancelScope, detail::CancelChildTag>;
 
   CancelScope* parent_ = nullptr;
   Deadline deadline_;
-  detail::IntrusiveList<CancelListener, CancelListenerTag> listeners_;
-  detail::IntrusiveList<CancelScope, CancelChildTag> children_;
+  detail::IntrusiveList<CancelListener, detail::CancelListenerTag> listeners_;
+  detail::IntrusiveList<CancelScope, detail::CancelChildTag> children_;
   Bytes carried_;
   CancelReason reason_ = CancelReason::kNone;
 };
+
+namespace detail {
 
 /// A promise that knows the scope its coroutine runs under.
 template <typename Promise>
@@ -124,9 +130,11 @@ class [[nodiscard]] ThisCancelScope {
   CancelScope* scope_ = nullptr;
 };
 
+}  // namespace detail
+
 /// Gives the scope that the awaiting coroutine runs under, null if there is none. Never suspends.
-inline ThisCancelScope this_cancel_scope() noexcept {
-  return ThisCancelScope{};
+inline detail::ThisCancelScope this_cancel_scope() noexcept {
+  return detail::ThisCancelScope{};
 }
 
 }  // namespace weft

@@ -103,7 +103,7 @@ class [[nodiscard]] Channel<T>::PushAwaiter final : detail::Waiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = detail::cancel_scope_of(coroutine);
     if (refused_by(scope)) return false;
     if (channel_.closed_) {
       close_at_once();
@@ -141,7 +141,7 @@ class [[nodiscard]] Channel<T>::PopAwaiter final : detail::Waiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = detail::cancel_scope_of(coroutine);
     if (refused_by(scope)) return false;
     if (channel_.has_unreserved()) {
       ++channel_.reserved_;

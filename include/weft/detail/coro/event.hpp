@@ -40,7 +40,7 @@ class [[nodiscard]] Event::WaitAwaiter final : detail::Waiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = detail::cancel_scope_of(coroutine);
     if (refused_by(scope)) return false;
     if (event_.is_set()) return false;
     enqueue(event_.waiters_, coroutine, scope);

@@ -54,7 +54,7 @@ class [[nodiscard]] Semaphore::AcquireAwaiter final : detail::Waiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = detail::cancel_scope_of(coroutine);
     if (refused_by(scope)) return false;
     if (semaphore_.try_acquire(permits_)) {
       grant_at_once();

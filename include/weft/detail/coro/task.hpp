@@ -177,7 +177,7 @@ class [[nodiscard("a Task does nothing until it is awaited")]] Task {
       promise_type& promise = child_.promise();
       WEFT_ASSERT(!promise.continuation, "a Task is awaited once");
       promise.continuation = parent;
-      if (promise.cancel_scope == nullptr) promise.cancel_scope = cancel_scope_of(parent);
+      if (promise.cancel_scope == nullptr) promise.cancel_scope = detail::cancel_scope_of(parent);
       return detail::start_child(child_, promise);
     }
     T await_resume() const { return child_.promise().take(); }

@@ -29,35 +29,35 @@ class BlockingFleet {
   /// options name memory, such as an attachment, has it until it returns: it waits for the loop in any case,
   /// and no stop ends it before its time.
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
-  Result<ResultOfMethod<M>> call(Given&&... arguments) {
+    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
+  Result<detail::ResultOfMethod<M>> call(Given&&... arguments) {
     return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Result<ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Result<detail::ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
     return wait<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
   /// The same with the attachment of the answer.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Result<Answer<ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
-                                                         Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Result<Answer<detail::ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
+                                                                 Given&&... arguments) {
     return wait<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
   }
 
   /// Calls a function at every server, as FleetClient::call_all(), and blocks this thread until all have
   /// answered or failed. Time, errors, stop: as call().
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  FleetReplies<ResultOfMethod<M>> call_all(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  FleetReplies<detail::ResultOfMethod<M>> call_all(const FleetCallOptions& options, Given&&... arguments) {
     return wait<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
   /// The same until `wanted` servers have answered well, as FleetClient::call_quorum().
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  FleetReplies<ResultOfMethod<M>> call_quorum(std::size_t wanted, const FleetCallOptions& options,
-                                              Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  FleetReplies<detail::ResultOfMethod<M>> call_quorum(std::size_t wanted, const FleetCallOptions& options,
+                                                      Given&&... arguments) {
     return wait<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
   }
 

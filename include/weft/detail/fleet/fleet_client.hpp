@@ -48,7 +48,7 @@ inline constexpr bool fleet_options_first<First, Others...> =
 ///
 /// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
 /// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
-class FleetClient final : public FunctionServer<FleetClient> {
+class FleetClient final : public detail::FunctionServer<FleetClient> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
   /// nothing fails every call with kInvalidArgument.
@@ -63,24 +63,24 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// Errors: those of the last attempt; kDeadlineExceeded with the reason when no server could be asked in
   /// time; kUnavailable at once for the same without FleetOptions::waits_for_ready.
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
-  Task<Result<ResultOfMethod<M>>> call(Given&&... arguments) {
+    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
+  Task<Result<detail::ResultOfMethod<M>>> call(Given&&... arguments) {
     return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<detail::ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
     return without_attachment(detail::fleet_call<Body<M, Given...>>(
-        core_, method_key<M>, options,
+        core_, detail::method_key<M>, options,
         detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}, false));
   }
   /// The same for a call whose answer brings an attachment.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<Result<Answer<ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
-                                                               Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<Result<Answer<detail::ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
+                                                                       Given&&... arguments) {
     return detail::fleet_call<Body<M, Given...>>(
-        core_, method_key<M>, options,
+        core_, detail::method_key<M>, options,
         detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}, true);
   }
 
@@ -89,10 +89,11 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// reached fails its part; nothing is tried again. Without a list it waits for one. Errors: as call(), when
   /// there is no server to ask.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<FleetReplies<ResultOfMethod<M>>> call_all(const FleetCallOptions& options, Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<FleetReplies<detail::ResultOfMethod<M>>> call_all(const FleetCallOptions& options,
+                                                         Given&&... arguments) {
     return detail::fleet_call_all<Body<M, Given...>>(
-        core_, method_key<M>, options, detail::kAllServers,
+        core_, detail::method_key<M>, options, detail::kAllServers,
         detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
@@ -100,11 +101,12 @@ class FleetClient final : public FunctionServer<FleetClient> {
   /// kFailedPrecondition, and nobody was asked, when there are not so many servers; kUnavailable when fewer
   /// answered well, with the first failure: the calls of those that did have run all the same.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
-  Task<FleetReplies<ResultOfMethod<M>>> call_quorum(std::size_t wanted, const FleetCallOptions& options,
-                                                    Given&&... arguments) {
+    requires detail::CallableWith<M, Given...>
+  Task<FleetReplies<detail::ResultOfMethod<M>>> call_quorum(std::size_t wanted,
+                                                            const FleetCallOptions& options,
+                                                            Given&&... arguments) {
     return detail::fleet_call_quorum<Body<M, Given...>>(
-        core_, method_key<M>, options, wanted,
+        core_, detail::method_key<M>, options, wanted,
         detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
 

@@ -94,30 +94,30 @@ class LoopFleet {
   /// those of FleetClient::call(); kCancelled also when the fleet's loop was stopped or the fleet has ended;
   /// kFailedPrecondition in a child of fork, and for a fleet of this very loop with options that name memory.
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
+    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
   auto call(Given&&... arguments) const {
     return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires detail::CallableWith<M, Given...>
   auto call(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
   /// The same with the attachment of the answer: Result<Answer<R>>.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires detail::CallableWith<M, Given...>
   auto call_with_attachment(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
   }
   /// Calls a function at every server, as FleetClient::call_all().
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires detail::CallableWith<M, Given...>
   auto call_all(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
   /// The same until `wanted` servers have answered well, as FleetClient::call_quorum().
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires detail::CallableWith<M, Given...>
   auto call_quorum(std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
   }

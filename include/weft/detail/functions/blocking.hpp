@@ -54,6 +54,8 @@ class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
   bool waited_ = false;
 };
 
+namespace detail {
+
 /// Gives a class that has a door to a client, by `door()`, calls that block their thread. Any number of
 /// threads may make them at the same time.
 template <typename Derived>
@@ -111,7 +113,7 @@ class BlockingCalls {
   template <auto M, typename... Given>
   BlockingStreamOf<M> open(const CallOptions& options, Given&&... arguments) {
     Derived& self = static_cast<Derived&>(*this);
-    return detail::open_blocking<M>(self.door(), options, self.stop(), std::forward<Given>(arguments)...);
+    return open_blocking<M>(self.door(), options, self.stop(), std::forward<Given>(arguments)...);
   }
 
  private:
@@ -121,24 +123,25 @@ class BlockingCalls {
   template <auto M, bool kWithAttachment, typename... Given>
   BlockingCall<ResultOfMethod<M>, kWithAttachment> make(const CallOptions* options, Given&&... arguments) {
     Derived& self = static_cast<Derived&>(*this);
-    Status failure = detail::BlockedCall::check_thread(*self.door());
-    detail::ErrandPtr<detail::BlockedCall> call;
+    Status failure = BlockedCall::check_thread(*self.door());
+    ErrandPtr<BlockedCall> call;
     if (failure.ok()) {
-      detail::CallErrand::Request request{.door = self.door(), .method = &method_key<M>};
+      CallErrand::Request request{.door = self.door(), .method = &method_key<M>};
       if (options != nullptr) request.options = *options;
       request.has_options = options != nullptr;
       request.returns_attachment = kWithAttachment;
-      call = detail::make_errand<M, detail::BlockedCall>(std::move(request), failure,
-                                                         std::forward<Given>(arguments)...);
+      call = make_errand<M, BlockedCall>(std::move(request), failure, std::forward<Given>(arguments)...);
     }
     if (call != nullptr) call->send();
     return {std::move(call), std::move(failure), self.stop()};
   }
 };
 
+}  // namespace detail
+
 /// The way to a client from threads without a loop: what `weft::blocking(client)` gives. May be copied, kept
 /// and used by any thread, also when the client has ended: calls fail with kCancelled then.
-class BlockingCaller : public BlockingCalls<BlockingCaller> {
+class BlockingCaller : public detail::BlockingCalls<BlockingCaller> {
  public:
   BlockingCaller(std::shared_ptr<detail::CallDoor> door, std::stop_token stop) noexcept
       : door_(std::move(door)), stop_(std::move(stop)) {}

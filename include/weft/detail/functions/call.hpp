@@ -108,17 +108,13 @@ template <typename First, typename... Others>
 inline constexpr bool options_first<First, Others...> =
     std::is_same_v<std::remove_cvref_t<First>, CallOptions>;
 
-}  // namespace detail
-
 /// The method `M` can be called with arguments of these types (implicit conversions allowed).
 template <auto M, typename... Given>
-concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::Arguments, Given...>;
+concept CallableWith = callable_with<typename MethodTraits<M>::Arguments, Given...>;
 
 /// Arguments without options before them.
 template <typename... Given>
-concept WithoutOptions = !detail::options_first<Given...>;
-
-namespace detail {
+concept WithoutOptions = !options_first<Given...>;
 
 /// Type of the value that a call of `M` returns, which is a call of one answer.
 template <auto M>
@@ -129,13 +125,9 @@ struct ResultOfCall {
   using Type = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
 };
 
-}  // namespace detail
-
 /// Type of the value that a call of `M` returns.
 template <auto M>
-using ResultOfMethod = typename detail::ResultOfCall<M>::Type;
-
-namespace detail {
+using ResultOfMethod = typename ResultOfCall<M>::Type;
 
 /// Reads an answer by the codec.
 template <typename R>
@@ -204,13 +196,9 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
 };
 
-}  // namespace detail
-
 /// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
 template <auto M, typename Details, typename... Given>
-using CallAwaitable = detail::AwaitedCall<detail::CodecBody<M, Given...>, detail::Returns::kResult, Details>;
-
-namespace detail {
+using CallAwaitable = AwaitedCall<CodecBody<M, Given...>, Returns::kResult, Details>;
 
 /// The encoded arguments of a call that may be written later, or again. Memory of the cache that coroutine
 /// frames come from, so that keeping small ones is no allocation.
@@ -354,7 +342,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     bool await_ready() const noexcept { return record_->done(); }
     template <typename Promise>
     bool await_suspend(std::coroutine_handle<Promise> coroutine) {
-      if (CancelScope* scope = cancel_scope_of(coroutine)) {
+      if (CancelScope* scope = detail::cancel_scope_of(coroutine)) {
         if (scope->cancelled()) {
           record_->on_cancel(scope->reason());
           return false;

@@ -10,6 +10,8 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Gives a class that has a CallTarget, which its `target()` returns, the calls of functions: a client of one
 /// connection, a pool of several. Thread, life: as the class says.
 template <typename Derived>
@@ -26,11 +28,11 @@ class FunctionCaller {
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
-    return make_call<M>(detail::WithoutDetails{}, std::forward<Given>(arguments)...);
+    return make_call<M>(WithoutDetails{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M>(detail::WithDetails{options, false}, std::forward<Given>(arguments)...);
+    return make_call<M>(WithDetails{options, false}, std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
@@ -63,7 +65,7 @@ class FunctionCaller {
   friend Derived;
   FunctionCaller() = default;
 
-  detail::CallTarget& its_target() { return static_cast<Derived*>(this)->target(); }
+  CallTarget& its_target() { return static_cast<Derived*>(this)->target(); }
 
   template <auto M, typename Details, typename... Given>
   auto make_call(Details details, Given&&... arguments) {
@@ -79,10 +81,9 @@ class FunctionCaller {
   template <auto M, typename... Given>
   Call<ResultOfMethod<M>> start_with(const CallOptions& options, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+      typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple kept{
           std::forward<Given>(arguments)...};
-      auto record =
-          std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(its_target(), method_key<M>, options);
+      auto record = std::make_unique<StartedCall<ResultOfMethod<M>>>(its_target(), method_key<M>, options);
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
       return Call<ResultOfMethod<M>>{std::move(record)};
     } else {
@@ -93,13 +94,12 @@ class FunctionCaller {
 
   template <auto M, typename... Given>
   StreamOf<M> open_with(const CallOptions& options, Given&&... arguments) {
-    static_assert(detail::has_items<detail::MethodTraits<M>>,
+    static_assert(has_items<MethodTraits<M>>,
                   "weft cannot open this stream: the function has one answer, for it takes no Reader and no "
                   "Writer and returns no Stream; call it: co_await client.call<f>(arguments...)");
     if constexpr (CallableWith<M, Given...>) {
-      using Record =
-          detail::StartedStream<typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type>;
-      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+      using Record = StartedStream<typename OwnedResult<typename MethodTraits<M>::Result>::Type>;
+      typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple kept{
           std::forward<Given>(arguments)...};
       auto record = std::make_unique<Record>(its_target(), method_key<M>, options);
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
@@ -112,8 +112,10 @@ class FunctionCaller {
 
   template <auto M, typename... Given>
   static consteval void explain() {
-    detail::explain_arguments(typename detail::MethodTraits<M>::Arguments{}, detail::TypeList<Given...>{});
+    explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
   }
 };
+
+}  // namespace detail
 
 }  // namespace weft

@@ -10,6 +10,8 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Gives a class that has register_method() the registration of functions: a server, or a client whose server
 /// calls it. When that may be done, and on which thread, the class says.
 template <typename Derived>
@@ -19,14 +21,14 @@ class FunctionServer {
   /// same options: `register_handler<add, multiply>()`. A name that was registered twice is refused when
   /// serving begins.
   template <auto... M>
-    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
+    requires(sizeof...(M) > 0 && (Handler<M> && ...))
   void register_handler(const HandlerOptions& options = {}) {
     (register_function<M>(options), ...);
   }
   /// Registers member functions with their object, which must outlive this:
   /// `register_handler<&Store::get, &Store::put>(&store)`.
   template <auto... M, typename Object>
-    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
+    requires(sizeof...(M) > 0 && (Handler<M> && ...))
   void register_handler(Object* object, const HandlerOptions& options = {}) {
     (register_member<M>(object, options), ...);
   }
@@ -37,14 +39,13 @@ class FunctionServer {
   template <typename F>
   void register_handler(std::string name, F&& function, const HandlerOptions& options = {}) {
     using Function = std::remove_cvref_t<F>;
-    static_assert(detail::FunctionObject<F>,
+    static_assert(FunctionObject<F>,
                   "weft cannot serve this handler: it takes a lambda or an object with one function call "
                   "operator, without `auto` among its parameters; for a function write "
                   "register_handler<weft::method<function, \"name\">>()");
-    if constexpr (detail::FunctionObject<F>) {
-      auto owned =
-          std::make_shared<detail::OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
-      using Handler = detail::HandlerOf<&Function::operator()>;
+    if constexpr (FunctionObject<F>) {
+      auto owned = std::make_shared<OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
+      using Handler = HandlerOf<&Function::operator()>;
       self().register_method(Handler::named_entry(owned->name, &owned->function, options), owned);
     }
   }
@@ -57,23 +58,24 @@ class FunctionServer {
 
   template <auto M>
   void register_function(const HandlerOptions& options) {
-    static_assert(detail::FreeHandler<M>,
+    static_assert(FreeHandler<M>,
                   "weft cannot serve this handler: a member function is registered with its object, as in "
                   "register_handler<&T::function>(&object)");
-    if constexpr (detail::FreeHandler<M>)
-      self().register_method(detail::HandlerOf<M>::entry(nullptr, options));
+    if constexpr (FreeHandler<M>) self().register_method(HandlerOf<M>::entry(nullptr, options));
   }
   template <auto M, typename Object>
   void register_member(Object* object, const HandlerOptions& options) {
-    static_assert(detail::MemberHandlerOf<M, Object>,
+    static_assert(MemberHandlerOf<M, Object>,
                   "weft cannot serve this handler: it is no member function of this object's class, or the "
                   "object is const and the function is not");
-    if constexpr (detail::MemberHandlerOf<M, Object>) {
-      using Declared = typename detail::MethodTraits<M>::Object;
-      self().register_method(detail::HandlerOf<M>::entry(
+    if constexpr (MemberHandlerOf<M, Object>) {
+      using Declared = typename MethodTraits<M>::Object;
+      self().register_method(HandlerOf<M>::entry(
           const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
     }
   }
 };
+
+}  // namespace detail
 
 }  // namespace weft

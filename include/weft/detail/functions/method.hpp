@@ -30,28 +30,33 @@ class BlockingWriter;
 template <typename T>
 class Stream;
 
+namespace detail {
+
+template <auto Function, FixedString Key>
+struct Method {};
+template <FixedString Key, typename Signature>
+struct Remote {};
+template <auto M>
+struct Idempotent {};
+
+}  // namespace detail
+
 /// A function under a name of the user's choice, for register_handler and call alike:
 /// `client.call<weft::method<&add, "math/add">>(1, 2)`.
 template <auto Function, detail::FixedString Key>
-struct Method {};
-template <auto Function, detail::FixedString Key>
-inline constexpr Method<Function, Key> method{};
+inline constexpr detail::Method<Function, Key> method{};
 
 /// A method that is known by name and signature only, for clients that do not see the server's function:
 /// `client.call<weft::remote<"math/add", int(int, int)>>(1, 2)`.
 template <detail::FixedString Key, typename Signature>
-struct Remote {};
-template <detail::FixedString Key, typename Signature>
-inline constexpr Remote<Key, Signature> remote{};
+inline constexpr detail::Remote<Key, Signature> remote{};
 
 /// The same method, of which the caller says that running it twice does what running it once does: a
 /// ConnectionPool begins such a call again although it may have run. `M` is a function, method<> or remote<>:
 /// `pool.call<weft::idempotent<lookup>>("key")`, or once for all: `inline constexpr auto find =
 /// weft::idempotent<lookup>;`. The server registers `M` itself.
 template <auto M>
-struct Idempotent {};
-template <auto M>
-inline constexpr Idempotent<M> idempotent{};
+inline constexpr detail::Idempotent<M> idempotent{};
 
 namespace detail {
 
@@ -326,18 +331,18 @@ using SchemaOf =
                                     typename MethodTraits<M>::Writes>,
                        PlainSchemaOf<MethodTraits<M>>>;
 
-}  // namespace detail
-
 /// The key of a function, of `method<...>` or of `remote<...>`.
 template <auto M>
-inline constexpr detail::MethodKey method_key{detail::hash_name(detail::MethodTraits<M>::name),
-                                              detail::SchemaOf<M>::hash(),
-                                              detail::MethodTraits<M>::name,
-                                              &detail::SchemaOf<M>::text,
-                                              {},
-                                              {},
-                                              detail::MethodTraits<M>::chooses_landing,
-                                              detail::is_idempotent<M>,
-                                              detail::has_items<detail::MethodTraits<M>>};
+inline constexpr MethodKey method_key{hash_name(MethodTraits<M>::name),
+                                      SchemaOf<M>::hash(),
+                                      MethodTraits<M>::name,
+                                      &SchemaOf<M>::text,
+                                      {},
+                                      {},
+                                      MethodTraits<M>::chooses_landing,
+                                      is_idempotent<M>,
+                                      has_items<MethodTraits<M>>};
+
+}  // namespace detail
 
 }  // namespace weft

@@ -9,14 +9,16 @@
 
 namespace weft {
 
+namespace detail {
+
 /// A call on another loop, to be awaited once, in a coroutine of any loop, which goes on where it was. It
 /// owns its encoded arguments, so that it may be kept and moved, and dropped at any moment. What its
 /// CallOptions name stays until it has ended; dropping it then blocks until the client's loop has given that
 /// back, and cancelling it first does not.
 template <typename R, bool kWithAttachment = false>
-class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : public detail::ReturningAwaiter {
+class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : public ReturningAwaiter {
  public:
-  using detail::ReturningAwaiter::ReturningAwaiter;
+  using ReturningAwaiter::ReturningAwaiter;
 
   /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
   auto with_attachment() &&
@@ -30,17 +32,18 @@ class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : publ
     Status failure = take_failure();
     if (!failure.ok()) return Outcome{std::move(failure)};
     if constexpr (kWithAttachment) {
-      return detail::answer_of<R>(*call());
+      return answer_of<R>(*call());
     } else {
-      return detail::result_of<R>(*call());
+      return result_of<R>(*call());
     }
   }
 
  private:
   friend class CallOnLoop<R, false>;
-  explicit CallOnLoop(detail::ReturningAwaiter&& other) noexcept
-      : detail::ReturningAwaiter(std::move(other)) {}
+  explicit CallOnLoop(ReturningAwaiter&& other) noexcept : ReturningAwaiter(std::move(other)) {}
 };
+
+}  // namespace detail
 
 /// The way to a client of another loop: what `weft::on_loop_of(client)` gives. May be copied, kept and used
 /// by any thread, also when the client has ended: calls fail with kCancelled then.
@@ -54,19 +57,19 @@ class LoopCaller {
   /// there are any. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped
   /// or the client has ended; kFailedPrecondition in a child of fork.
   template <auto M, typename... Given>
-    requires WithoutOptions<Given...>
-  CallOnLoop<ResultOfMethod<M>> call(Given&&... arguments) const {
+    requires detail::WithoutOptions<Given...>
+  detail::CallOnLoop<detail::ResultOfMethod<M>> call(Given&&... arguments) const {
     return make<M>(nullptr, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-  CallOnLoop<ResultOfMethod<M>> call(const CallOptions& options, Given&&... arguments) const {
+  detail::CallOnLoop<detail::ResultOfMethod<M>> call(const CallOptions& options, Given&&... arguments) const {
     return make<M>(&options, std::forward<Given>(arguments)...);
   }
 
  private:
   template <auto M, typename... Given>
-  CallOnLoop<ResultOfMethod<M>> make(const CallOptions* options, Given&&... arguments) const {
-    detail::CallErrand::Request request{.door = door_, .method = &method_key<M>};
+  detail::CallOnLoop<detail::ResultOfMethod<M>> make(const CallOptions* options, Given&&... arguments) const {
+    detail::CallErrand::Request request{.door = door_, .method = &detail::method_key<M>};
     if (options != nullptr) request.options = *options;
     request.has_options = options != nullptr;
     Status failure;

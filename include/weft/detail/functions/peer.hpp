@@ -15,10 +15,10 @@ namespace weft {
 /// leave. They carry no metadata but what CallOptions give them. Errors: those of FunctionCaller::call;
 /// kUnimplemented when the client has not registered the function; kResourceExhausted when it has too much to
 /// send; kUnavailable, never repeated by itself, when the peer is gone.
-class Peer final : public CallPeer, public FunctionCaller<Peer> {
+class Peer final : public CallPeer, public detail::FunctionCaller<Peer> {
  public:
   using CallPeer::CallPeer;
-  Peer(const Peer& other) noexcept : CallPeer(other), FunctionCaller<Peer>() {}
+  Peer(const Peer& other) noexcept : CallPeer(other), detail::FunctionCaller<Peer>() {}
   Peer& operator=(const Peer& other) noexcept {
     CallPeer::operator=(other);
     return *this;

@@ -87,7 +87,7 @@ class Peers {
                   "weft cannot make this broadcast: the function is a stream, for it takes a Reader or a "
                   "Writer or returns a Stream; open one with each peer: auto stream = "
                   "peer.open<f>(arguments...)");
-    if constexpr (CallableWith<M, Given...>) {
+    if constexpr (detail::CallableWith<M, Given...>) {
       Status failure;
       std::shared_ptr<detail::Broadcast> made =
           encode<M>(options, failure, std::forward<Given>(arguments)...);
@@ -107,13 +107,13 @@ class Peers {
       return std::apply(
           [&](const auto&... values) -> std::shared_ptr<detail::Broadcast> {
             const std::size_t bytes = detail::encoded_size(values...);
-            if (bytes == kUnencodable) {
+            if (bytes == detail::kUnencodable) {
               failure = detail::unencodable_failure();
               return nullptr;
             }
             std::vector<std::byte> body(bytes);
             detail::encode_to(body.data(), values...);
-            return std::make_shared<detail::Broadcast>(method_key<M>, options, std::move(body));
+            return std::make_shared<detail::Broadcast>(detail::method_key<M>, options, std::move(body));
           },
           kept);
     } catch (...) {  // a hook of the user's, or no memory

@@ -18,6 +18,8 @@ namespace weft {
 template <typename T>
 class Stream;
 
+namespace detail {
+
 /// An item and its attachment, for `co_yield`: with_attachment() makes it.
 template <typename T>
 struct ItemWithAttachment {
@@ -25,9 +27,11 @@ struct ItemWithAttachment {
   Buffer attachment;
 };
 
+}  // namespace detail
+
 /// Gives `item` an attachment, which is given away: `co_yield weft::with_attachment(item, std::move(pages))`.
 template <typename T>
-ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Buffer attachment) {
+detail::ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Buffer attachment) {
   return {std::forward<T>(item), std::move(attachment)};
 }
 

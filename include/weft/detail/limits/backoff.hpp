@@ -7,6 +7,8 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Waits between attempts, from `min` to `max`, doubled with each. Every one is jittered to between half of
 /// it and the whole, so that many who failed together do not come back together. Thread: one at a time.
 class Backoff {
@@ -24,5 +26,7 @@ class Backoff {
   Duration max_;
   Duration wait_ = Duration::zero();
 };
+
+}  // namespace detail
 
 }  // namespace weft

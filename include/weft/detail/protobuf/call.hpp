@@ -31,7 +31,7 @@ class MessageBody {
   }
   std::size_t bytes() const {
     const std::size_t size = request_->ByteSizeLong();
-    return size <= kMessageBytesMax ? size : kUnencodable;
+    return size <= kMessageBytesMax ? size : weft::detail::kUnencodable;
   }
   void write(std::byte* to) const { write_message(*request_, to); }
   void read(Bytes body, Status& failure) noexcept { read_answer(response(), body, failure); }

@@ -64,7 +64,7 @@ class [[nodiscard]] Finished final : public google::protobuf::Closure, private C
   template <typename Promise>
   void await_suspend(std::coroutine_handle<Promise> coroutine) {
     resumption_.handle = coroutine;
-    if (CancelScope* scope = cancel_scope_of(coroutine)) attend(*scope);
+    if (CancelScope* scope = weft::detail::cancel_scope_of(coroutine)) attend(*scope);
   }
   Result<void> await_resume() const;
 

@@ -25,7 +25,7 @@ struct MessageItems {
   }
   static std::size_t bytes(const Message& item) {
     const std::size_t size = item.ByteSizeLong();
-    return size <= kMessageBytesMax ? size : kUnencodable;
+    return size <= kMessageBytesMax ? size : weft::detail::kUnencodable;
   }
   static void write(std::byte* to, const Message& item) { write_message(item, to); }
   static Message* read(Bytes body, Message& message, Status& failure) noexcept {

@@ -31,7 +31,7 @@ void answer_with_message(weft::detail::ServedCall& call, const Response& respons
                       "the handler's answer is not whole: " + std::string{lacks.message()}});
   }
   const std::size_t bytes = response.ByteSizeLong();
-  if (std::byte* body = call.begin_answer(bytes <= kMessageBytesMax ? bytes : kUnencodable)) {
+  if (std::byte* body = call.begin_answer(bytes <= kMessageBytesMax ? bytes : weft::detail::kUnencodable)) {
     write_message(response, body);
     call.end_answer();
   }

@@ -16,8 +16,12 @@ class Clock {
   virtual bool advances_by_itself() const = 0;
 };
 
+namespace detail {
+
 /// The system's monotonic clock. Thread: any.
 Clock& steady_clock_source();
+
+}  // namespace detail
 
 /// A clock that stands still until it is moved; for tests and simulations, so that a minute costs nothing.
 /// Thread: the one that runs the loops that read it.

@@ -12,19 +12,21 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Awaited by `co_await on_worker(...)`: gives a Result<R>, or R itself where that is a Result.
 template <typename R>
 class [[nodiscard("a function for a worker is not run until it is awaited")]] WorkerCall final
-    : public detail::WorkerAwait {
+    : public WorkerAwait {
  public:
   using Given = std::conditional_t<is_result<R>, R, Result<R>>;
 
-  WorkerCall(WorkerPool& pool, detail::WorkerJobGiving<R>* job) noexcept : WorkerAwait(pool, job) {}
+  WorkerCall(WorkerPool& pool, WorkerJobGiving<R>* job) noexcept : WorkerAwait(pool, job) {}
 
   Given await_resume() {
     Status failure = take_failure();
     if (!failure.ok()) return failure;
-    auto& ended = static_cast<detail::WorkerJobGiving<R>&>(*job());
+    auto& ended = static_cast<WorkerJobGiving<R>&>(*job());
     if constexpr (std::is_void_v<R>) {
       ended.take();
       return {};
@@ -33,6 +35,8 @@ class [[nodiscard("a function for a worker is not run until it is awaited")]] Wo
     }
   }
 };
+
+}  // namespace detail
 
 /// Runs `function(args...)` on a thread of `pool`, and goes on here, on the coroutine's own loop, with its
 /// result; what it throws is thrown here. In any coroutine, also outside of a server.
@@ -72,7 +76,7 @@ auto on_worker(WorkerPool& pool, F&& function, Args&&... args) {
   } catch (const std::bad_alloc&) {
     // The call says so when it is awaited.
   }
-  return WorkerCall<R>{pool, job};
+  return detail::WorkerCall<R>{pool, job};
 }
 
 }  // namespace weft

@@ -12,9 +12,11 @@
 
 namespace weft {
 
+namespace detail {
+
 /// Awaited by `co_await sleep_for(...)`; lives in the coroutine's frame and allocates nothing. Dropping the
 /// coroutine disarms it.
-class [[nodiscard]] SleepAwaiter : private detail::Timer, private CancelListener {
+class [[nodiscard]] SleepAwaiter : private Timer, private CancelListener {
  public:
   explicit SleepAwaiter(Duration duration) noexcept : duration_(duration) {}
   explicit SleepAwaiter(TimePoint until) noexcept : until_(until) {}
@@ -43,18 +45,20 @@ class [[nodiscard]] SleepAwaiter : private detail::Timer, private CancelListener
   TimePoint until_ = TimePoint::min();
   Loop* loop_ = nullptr;
   CancelReason reason_ = CancelReason::kNone;
-  detail::Resumption resumption_;
+  Resumption resumption_;
 };
+
+}  // namespace detail
 
 /// Suspends for `duration` from now, at least; returns at once when that is not positive.
 /// Thread: inside a turn of a Loop. Cancel: total. Errors: to_status(reason) when cancelled.
-inline SleepAwaiter sleep_for(Duration duration) noexcept {
-  return SleepAwaiter{duration};
+inline detail::SleepAwaiter sleep_for(Duration duration) noexcept {
+  return detail::SleepAwaiter{duration};
 }
 
 /// Suspends until `at` by the loop's clock; returns at once when that has passed. Otherwise like sleep_for().
-inline SleepAwaiter sleep_until(TimePoint at) noexcept {
-  return SleepAwaiter{at};
+inline detail::SleepAwaiter sleep_until(TimePoint at) noexcept {
+  return detail::SleepAwaiter{at};
 }
 
 }  // namespace weft

@@ -33,12 +33,16 @@ struct TcpOptions {
   Logger* logger = &stderr_logger();
 };
 
+namespace detail {
+
 /// The transport of tcp://host:port, tcp://[::1]:port and unix:///path.
 ///
 /// Numeric addresses and "localhost" are understood as they are; any other name is looked up by the system on
 /// a thread of its own, for which nobody waits who has given up. Of several addresses the first that answers
 /// is taken: they are tried in turns of their families, 250 ms apart (RFC 8305). A Unix socket file that
 /// nobody listens on is removed before binding to its path; the listener removes its own at the end.
-std::unique_ptr<detail::Transport> make_tcp_transport(TcpOptions options = {});
+std::unique_ptr<Transport> make_tcp_transport(TcpOptions options = {});
+
+}  // namespace detail
 
 }  // namespace weft

@@ -95,6 +95,8 @@ struct TlsOptions {
   Logger* logger = &stderr_logger();
 };
 
+namespace detail {
+
 /// The transport of tls://host:port: TLS over the tcp:// of `stream`. A certificate is checked for its chain,
 /// its time, its purpose, and a server's for the host of the URL as well. The handshake comes before
 /// anything else; a connection fails with kUnauthenticated when the peer's certificate is not good or this
@@ -102,10 +104,11 @@ struct TlsOptions {
 ///
 /// Errors of listen() and connect() beside the stream's: kInvalidArgument, which names the option of
 /// TlsOptions that cannot be; kResourceExhausted.
-std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
-                                                      TlsOptions options = {});
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream, TlsOptions options = {});
 /// The same with credentials that others may have too.
-std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
-                                                      std::shared_ptr<TlsCredentials> credentials);
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream,
+                                              std::shared_ptr<TlsCredentials> credentials);
+
+}  // namespace detail
 
 }  // namespace weft

@@ -28,8 +28,8 @@ class TlsCredentials {
   TlsStats stats() const noexcept;
 
  private:
-  friend std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
-                                                               std::shared_ptr<TlsCredentials> credentials);
+  friend std::unique_ptr<detail::Transport> detail::make_tls_transport(
+      std::unique_ptr<detail::Transport> stream, std::shared_ptr<TlsCredentials> credentials);
   const std::shared_ptr<detail::tls::Credentials> state_;
 };
 

@@ -67,6 +67,8 @@ struct UcxOptions {
 /// Errors: kInvalidArgument says which option cannot be.
 Status check(const UcxOptions& options);
 
+namespace detail {
+
 /// Transports and devices that connections with some UcxOptions can use, as UCX prints them; for people.
 struct UcxDescription {
   std::string resources;  ///< transports and devices
@@ -78,7 +80,7 @@ struct UcxDescription {
 Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
 
 /// The carrier of connections that go by UCX's active messages.
-std::shared_ptr<const detail::CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
+std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
 
 /// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
 /// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,
@@ -89,7 +91,9 @@ std::shared_ptr<const detail::CarrierProvider> make_ucx_carriers(const UcxOption
 /// the context. A worker that could be reached from outside the host is made for the first peer that wants
 /// UCX. Errors beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it
 /// then, and makes its context for the first server that offers UCX.
-std::unique_ptr<detail::Transport> make_ucx_transport(std::unique_ptr<detail::Transport> stream,
-                                                      const UcxOptions& options = {});
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream,
+                                              const UcxOptions& options = {});
+
+}  // namespace detail
 
 }  // namespace weft

@@ -132,12 +132,16 @@ VerbsMemory verbs_memory(const VerbsOptions& options);
 /// Errors: kInvalidArgument says which option cannot be.
 Status check(const VerbsOptions& options);
 
+namespace detail {
+
 /// The carrier of connections that go by RDMA.
-std::shared_ptr<const detail::CarrierProvider> make_verbs_carriers(const VerbsOptions& options = {});
+std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options = {});
 
 /// The transport of verbs://host:port: connections that begin on `stream`'s tcp://host:port and move to RDMA
 /// (InfiniBand, RoCE). Handles all that `stream` handles too, with RDMA or without as `options` say.
-std::unique_ptr<detail::Transport> make_verbs_transport(std::unique_ptr<detail::Transport> stream,
-                                                        const VerbsOptions& options = {});
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+                                                const VerbsOptions& options = {});
+
+}  // namespace detail
 
 }  // namespace weft

@@ -247,7 +247,7 @@ class [[nodiscard]] AmReceiveAwaiter {
   bool await_ready() const noexcept { return receiver_.has_news(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = weft::detail::cancel_scope_of(coroutine);
     if (scope != nullptr && scope->cancelled()) {
       reason_ = scope->reason();
       return false;

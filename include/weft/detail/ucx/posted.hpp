@@ -58,7 +58,7 @@ class [[nodiscard]] Posted {
 
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    return suspend(coroutine, cancel_scope_of(coroutine));
+    return suspend(coroutine, weft::detail::cancel_scope_of(coroutine));
   }
 
   [[gnu::always_inline]] Result<value_type> await_resume() {

@@ -74,7 +74,7 @@ class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter,
   bool await_ready() noexcept { return find(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
+    CancelScope* scope = weft::detail::cancel_scope_of(coroutine);
     if (refused_by(scope)) return false;
     if (worker_.operations().progress_until([this] { return find(); })) return false;
     enqueue(worker_.probes().waiting, coroutine, scope);

@@ -57,7 +57,7 @@ class [[nodiscard]] Posted {
 
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* const scope = cancel_scope_of(coroutine);
+    CancelScope* const scope = weft::detail::cancel_scope_of(coroutine);
     operation_->waiter = coroutine;
     if (scope == nullptr) return true;
     if (scope->cancelled()) {
