@@ -101,10 +101,10 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
     landed(direct);
     bytes -= direct;
   }
-  room_.received(bytes, needed_);
   ++counters_.receives;
   counters_.bytes.add(bytes);
   filled_ += bytes;
+  room_.received(bytes, needed_, chunk_ && filled_ == chunk_->capacity() ? filled_ - taken_ : 0);
   return parse(sink);
 }
 

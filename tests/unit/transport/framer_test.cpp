@@ -497,6 +497,18 @@ TEST_F(KeepingFramers, ManySmallFramesAreReceivedManyAtATimeWhileTheyCome) {
   EXPECT_EQ(keeping_.chunks_out(), 0u);
 }
 
+// The part that waits takes room of the chunk, so that no receive fills all of one.
+TEST_F(KeepingFramers, FramesOfHalfAChunkAreReceivedManyAtATimeWhileTheyCome) {
+  std::string many;
+  for (int i = 0; i < 30; ++i) many += request(32 * 1024);
+  constexpr std::size_t kPart = 50'000;
+  places_of(std::string_view{many}.substr(0, kPart));
+  const std::vector<std::size_t> sizes = places_of(std::string_view{many}.substr(kPart));
+  EXPECT_LT(sizes.front(), 64u * 1024) << "a part of the second frame waits in the chunk";
+  EXPECT_LE(sizes.size(), 6u) << "of 910 KiB";
+  EXPECT_EQ(keeping_.chunks_out(), 0u);
+}
+
 TEST_F(KeepingFramers, APartOfASmallFrameDoesNotWaitInALargeChunk) {
   std::string many;
   for (int i = 0; i < 100; ++i) many += request(4096);

@@ -26,8 +26,11 @@ class EarlySends {
   static constexpr std::uint32_t kBytesMax = 128 * 1024;
   /// Fewer frames than this are few.
   static constexpr int kFewFrames = 16;
+  /// Frames that have so many bytes on average keep the peer busy for as long as a send and its wake-up take.
+  static constexpr std::size_t kBytesOfLargeFrame = 4 * 1024;
 
-  /// Few frames are much when they have `few_frames_bytes`, in whole KiB and fewer than 64 MiB.
+  /// Few frames are much when they have `few_frames_bytes`, in whole KiB and fewer than 64 MiB; more of them,
+  /// if they are large, with half of that.
   explicit EarlySends(std::size_t few_frames_bytes) noexcept
       : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
 
@@ -36,7 +39,10 @@ class EarlySends {
     return sent_frames_ == 0 ? kFirstBytes : std::clamp(sent_frames_ * kBytesOfFrame, kBytes, kBytesMax);
   }
   bool are_due(std::size_t queued, int frames) const noexcept {
-    return queued >= bytes() && (frames >= kFewFrames || queued >= few_frames_kib_ * std::size_t{1024});
+    if (queued < bytes()) return false;
+    const std::size_t few_frames_bytes = few_frames_kib_ * std::size_t{1024};
+    if (frames < kFewFrames) return queued >= few_frames_bytes;
+    return queued / kBytesOfLargeFrame < static_cast<std::size_t>(frames) || queued >= few_frames_bytes / 2;
   }
   /// A turn is over.
   void expect_little() noexcept { sent_frames_ = 0; }

@@ -17,9 +17,11 @@ class ReceiveRoom {
 
   /// `bytes` do not fit a standard chunk.
   bool is_large(std::uint64_t bytes) const noexcept { return bytes > chunks_.chunk_bytes(); }
-  /// One receive brought `bytes`, while `needed` were needed.
-  void received(std::size_t bytes, std::size_t needed) noexcept {
-    if (bytes >= chunks_.chunk_bytes()) {
+  /// One receive brought `bytes`, while `needed` were needed. `filled` bytes lie behind each other in a chunk
+  /// that it left no room in; 0 when there is room. What was there before counts among those: where parts of
+  /// frames wait in a standard chunk, no receive ever brings as much as such a chunk holds.
+  void received(std::size_t bytes, std::size_t needed, std::size_t filled) noexcept {
+    if (bytes >= chunks_.chunk_bytes() || filled >= chunks_.chunk_bytes() / 2) {
       expect_much();
     } else if (needed <= chunks_.chunk_bytes()) {
       wished_ = 0;
