@@ -5,3 +5,4 @@
 
 #include "weft/detail/codec/compatible.hpp"  // IWYU pragma: export
 #include "weft/detail/codec/traits.hpp"      // IWYU pragma: export
+#include "weft/detail/coro/is_view.hpp"      // IWYU pragma: export

@@ -12,8 +12,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/)")
 BINDINGS = ("include/weft/detail/ucx/", "include/weft/detail/verbs/", "include/weft/detail/protobuf/",
             "include/weft/detail/fleet/protobuf/")
-# Headers of the front door (include/weft/x.hpp) whose layer is neither the one of their name nor weft.
-FRONT = {"asio": "adapters", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
+# Headers of the front door (include/weft/x.hpp) that are of another layer than the one of their name, or weft.
+FRONT = {"asio": "adapters", "codec": "functions", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
 
 
 def allowed_edges() -> dict[str, set[str]]:
