@@ -49,9 +49,9 @@ struct SessionSetup {
   const RpcLimits& limits;
   CallsHost& host;
   Logger& logger;
-  bool checksums = false;
   /// From start() to the peer's whole hello.
   Duration hello_timeout;
+  bool checksums = false;
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;

@@ -85,8 +85,8 @@ void ClientCore::on_timer() {
 }
 
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  SessionSetup setup{loop(),        *this, options_.limits, host_->calls(), logger(), options_.checksums,
-                     hello_timeout, true};
+  SessionSetup setup{loop(),   *this,         options_.limits,    host_->calls(),
+                     logger(), hello_timeout, options_.checksums, true};
   setup.ends_in_parts = true;
   session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();

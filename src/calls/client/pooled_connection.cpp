@@ -26,8 +26,8 @@ SessionSetup PooledConnection::session_setup() {
           setup_.options.limits,
           setup_.host,
           setup_.logger,
-          setup_.options.checksums,
           setup_.options.connect_timeout,
+          setup_.options.checksums,
           true,
           false,
           setup_.calls_max};

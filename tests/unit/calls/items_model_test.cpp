@@ -93,7 +93,7 @@ struct End : private SessionOwner {
     carrier = its_carrier.get();
     auto connection =
         std::make_unique<Connection>(*ground.loop, connection_options(limits), std::move(its_carrier));
-    const SessionSetup setup{*ground.loop, *this, limits, host, ground.logger, false, 1s};
+    const SessionSetup setup{*ground.loop, *this, limits, host, ground.logger, 1s};
     session = std::make_unique<Session>(setup, std::move(connection), 7);
     session->start();
   }

@@ -53,7 +53,7 @@ class SessionRig final : private SessionOwner {
     auto carrier = std::make_unique<FakeCarrier>();
     carrier_ = carrier.get();
     auto connection = std::make_unique<Connection>(*loop_, connection_options(limits), std::move(carrier));
-    const SessionSetup setup{*loop_, *this, limits, host, logger_, false, std::chrono::seconds{1}};
+    const SessionSetup setup{*loop_, *this, limits, host, logger_, std::chrono::seconds{1}};
     session_ = std::make_unique<Session>(setup, std::move(connection), 7);
     session_->start();
     run_until_idle();
