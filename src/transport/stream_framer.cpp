@@ -17,9 +17,6 @@ namespace {
 
 // With less room than this in a chunk that others look at too, another is taken: receives stay large.
 constexpr std::size_t kRoomMin = 4096;
-// Behind a piece of an attachment mostly comes the next one: no more is received along with it than its head,
-// so that its bytes go to their place without a detour.
-constexpr std::size_t kBehindPiece = wire::kHeaderBytes + QueuedAttachment::kEndBytesMax;
 // What comes in parts has got on when so much has come, or so large a part of it if that is more: nobody
 // holds memory by a trickle for longer than kPartsMax waits.
 constexpr std::uint64_t kPartBytes = 64 * 1024;
@@ -78,7 +75,9 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   if (lands) [[unlikely]] {
     return receive_into_landing(places);
   }
-  places[0] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
+  const std::size_t room = chunk_->capacity() - filled_;
+  // What lands nowhere, or not in place, comes through the chunk.
+  places[0] = {chunk_->data() + filled_, state_ == State::kAttachment ? room : room_.bounded(room)};
   return 1;
 }
 
@@ -89,9 +88,7 @@ std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
   landing_places_ = static_cast<std::uint16_t>(count);
   if (unlisted > 0) return count;
-  std::size_t room = chunk_->capacity() - filled_;
-  if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
-  places[count++] = {chunk_->data() + filled_, room};
+  places[count++] = {chunk_->data() + filled_, room_.bounded(chunk_->capacity() - filled_)};
   return count;
 }
 
@@ -105,6 +102,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
   counters_.bytes.add(bytes);
   filled_ += bytes;
   room_.received(bytes, needed_, chunk_ && filled_ == chunk_->capacity() ? filled_ - taken_ : 0);
+  if (state_ != State::kAttachment) room_.expect_piece(false);
   return parse(sink);
 }
 
@@ -310,6 +308,7 @@ StreamFramer::Step StreamFramer::begin_attachment(FrameSink& sink) {
   const Landing landing = sink.on_attachment(frame_);
   WEFT_ASSERT(landing.kind == Landing::Kind::kSkip || landing.bytes == frame_.header.attachment_bytes,
               "a landing is as long as the attachment");
+  room_.expect_piece(frame_.header.type == wire::FrameType::kPiece);
   place_.begin(landing);
   attachment_left_ = frame_.header.attachment_bytes;
   attachment_checksum_ = 0;

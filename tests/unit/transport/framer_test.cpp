@@ -10,6 +10,7 @@
 #include "transport/tcp/tcp_carrier.hpp"
 #include "weft/detail/transport/stream_framer.hpp"
 #include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/heads.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft {
@@ -433,6 +434,8 @@ struct Keeper final : ChunkKeeper {
 // A framer over a pool that keeps large chunks, as a loop's does.
 class KeepingFramers : public Framers {
  protected:
+  static constexpr std::size_t kPieceBytes = 100'000;
+
   KeepingFramers() { give(wire::encode_hello({}), 100); }
   // Receives `stream`, in pieces of at most `piece`.
   void give(std::string_view stream, std::size_t piece) {
@@ -449,6 +452,19 @@ class KeepingFramers : public Framers {
   }
   static std::string request(std::size_t bytes) {
     return frame_text({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
+  }
+  static std::string piece_head() {
+    return frame_text(wire::PieceHead{.id = 1, .bytes = kPieceBytes, .last = true}.header(), {}, false);
+  }
+  // Receives the bytes of a piece into their place, behind which there is a chunk.
+  void land_piece() {
+    iovec places[2];
+    ASSERT_EQ(framer_.receive_into(places), 2u);
+    EXPECT_EQ(places[0].iov_len, kPieceBytes);
+    EXPECT_EQ(places[1].iov_len, 1024u);
+    std::memset(places[0].iov_base, 'x', kPieceBytes);
+    ASSERT_TRUE(framer_.received(kPieceBytes, sink_).ok());
+    framer_.park();
   }
   // Sizes of the places that `stream` was received into.
   std::vector<std::size_t> places_of(std::string_view stream, std::size_t piece = SIZE_MAX) {
@@ -507,6 +523,25 @@ TEST_F(KeepingFramers, FramesOfHalfAChunkAreReceivedManyAtATimeWhileTheyCome) {
   EXPECT_LT(sizes.front(), 64u * 1024) << "a part of the second frame waits in the chunk";
   EXPECT_LE(sizes.size(), 6u) << "of 910 KiB";
   EXPECT_EQ(keeping_.chunks_out(), 0u);
+}
+
+TEST_F(KeepingFramers, BehindAPieceNoMoreThanHeadsIsReceivedIntoAChunk) {
+  EXPECT_EQ(places_of(piece_head()).front(), 64u * 1024) << "no piece is expected";
+  for (int i = 0; i < 3; ++i) {
+    land_piece();
+    EXPECT_EQ(places_of(piece_head()).front(), 1024u) << "a piece is expected";
+  }
+  land_piece();
+  EXPECT_EQ(places_of(request(10)).front(), 1024u);
+  EXPECT_EQ(places_of(request(10)).front(), 64u * 1024) << "the last receive brought no piece";
+  EXPECT_EQ(keeping_.chunks_out(), 0u);
+}
+
+TEST_F(KeepingFramers, APieceThatLandsNowhereComesInFullReceives) {
+  sink_.skip = true;
+  places_of(piece_head());
+  EXPECT_EQ(places_of(std::string(kPieceBytes, 'x')).size(), 2u);
+  EXPECT_TRUE(framer_.between_frames());
 }
 
 TEST_F(KeepingFramers, APartOfASmallFrameDoesNotWaitInALargeChunk) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +30,13 @@ class ReceiveRoom {
   }
   /// A frame that is_large() arrives, of `bytes`.
   void expect(std::size_t bytes) noexcept;
+  /// Behind a piece of an attachment mostly comes the next one, of the same attachment or of another, and its
+  /// bytes go to their place without a detour through a chunk if no more than heads is received before.
+  void expect_piece(bool expected) noexcept { expects_piece_ = expected; }
+  /// Returns how much of `room` in a chunk the next receive is to use.
+  std::size_t bounded(std::size_t room) const noexcept {
+    return expects_piece_ ? std::min(room, kHeadsBytes) : room;
+  }
   /// A chunk of more than `bytes` would be better.
   bool wishes_more(std::size_t bytes) const noexcept { return wished_ > bytes; }
 
@@ -53,6 +61,10 @@ class ReceiveRoom {
   std::size_t standard_bytes() const noexcept { return chunks_.chunk_bytes(); }
 
  private:
+  /// Heads of a piece and of some calls: to receive more small frames than these once more costs less than to
+  /// copy what a chunk has room for of a piece.
+  static constexpr std::size_t kHeadsBytes = 1024;
+
   std::size_t due_to(std::size_t there) const noexcept;
   void expect_much() noexcept;
   ChunkRef take_large(std::size_t begin, std::size_t needed, std::size_t there) noexcept;
@@ -60,6 +72,7 @@ class ReceiveRoom {
   ChunkPool& chunks_;
   /// The next chunk had better be so large, as the last one was used in full; 0: a standard one will do.
   std::uint32_t wished_ = 0;
+  bool expects_piece_ = false;
 };
 
 }  // namespace weft::detail

@@ -159,10 +159,6 @@ class PieceView {
   std::uint64_t bytes() const noexcept { return header_->attachment_bytes; }
   bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
   bool of_item() const noexcept { return header_->typed16 != 0; }
-  /// The header is of a piece behind which others of its attachment come.
-  static bool is_followed(const FrameHeader& header) noexcept {
-    return header.type == FrameType::kPiece && (header.flags & FrameFlags::kLastPiece) == 0;
-  }
   bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastPiece) != 0; }
   /// It is the part that comes next of an attachment of `whole` bytes of which `received` are there.
   bool fits(std::uint64_t received, std::uint64_t whole) const noexcept {
