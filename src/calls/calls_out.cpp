@@ -308,16 +308,21 @@ void CallsOut::on_answer_attachment_end(const Frame& frame, bool landed) {
   exchange->on_answer_attachment_end(frame, landed);
 }
 
-// What the peer says last counts. It may say so as often as it likes, and each turn ends one part all the
-// same.
+// The peer may say so as often as it likes, and each turn ends one part all the same. Of goaways the last one
+// counts, and what it did not take has not run, although the peer ends its side as well.
 void CallsOut::end_from(std::uint64_t position, const Status& why) {
   const bool is_under_way = standing_end_ != nullptr && standing_end_->is_under_way();
-  standing_end_.reset(new (std::nothrow) StandingEnd{session_, table_, position, why});
+  std::unique_ptr<StandingEnd> before = std::move(standing_end_);
+  if (why.unprocessed()) before.reset();
+  const StandingEnd* const said = before.get();
+  standing_end_.reset(new (std::nothrow) StandingEnd{session_, table_, position, why, std::move(before)});
   if (standing_end_ == nullptr) {  // without memory for later
     std::uint32_t first = 0;
     std::size_t all = SIZE_MAX;
-    table_.take_some(position, first, all,
-                     [&why](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
+    table_.take_some(position, first, all, [&why, said](Exchange& exchange, std::uint64_t begins) {
+      const Status* const told = said != nullptr ? said->of(begins) : nullptr;
+      exchange.on_lost(told != nullptr ? *told : why, true);
+    });
   } else if (is_under_way) {
     standing_end_->put_off();
   } else {

@@ -8,8 +8,21 @@
 
 namespace weft::detail {
 
-StandingEnd::StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why) noexcept
-    : Ready(&run), session_(session), table_(table), position_(position), why_(std::move(why)) {}
+StandingEnd::StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
+                         std::unique_ptr<StandingEnd>&& before) noexcept
+    : Ready(&run),
+      session_(session),
+      table_(table),
+      position_(position),
+      why_(std::move(why)),
+      before_(std::move(before)) {
+  if (before_ != nullptr) before_->unlink();
+}
+
+const Status* StandingEnd::of(std::uint64_t position) const noexcept {
+  const Status* const told = before_ != nullptr ? before_->of(position) : nullptr;
+  return told != nullptr || position < position_ ? told : &why_;
+}
 
 void StandingEnd::put_off() noexcept {
   session_.loop().turn_time().put_off(*this);
@@ -17,7 +30,7 @@ void StandingEnd::put_off() noexcept {
 
 void StandingEnd::end_part() noexcept {
   std::size_t left = kCallsEndedAtOnce;
-  const auto end = [this](Exchange& exchange, std::uint64_t) { exchange.on_lost(why_, true); };
+  const auto end = [this](Exchange& exchange, std::uint64_t begins) { exchange.on_lost(*of(begins), true); };
   if (!table_.take_some(position_, slot_, left, end)) put_off();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -16,13 +17,16 @@ class Session;
 inline constexpr std::size_t kCallsEndedAtOnce = 512;
 
 /// End of the exchanges from one position of the stream on, on a connection that stands: the peer will not
-/// answer them. A part of them ends in each turn. Those that are left when it is destroyed are not told.
+/// answer them. A part of them ends in each turn. Those that are left when it is destroyed are not told. What
+/// a goaway said of them holds when the peer also ends its side.
 ///
 /// Thread: its loop's.
 class StandingEnd final : private Ready {
  public:
-  /// The exchanges of `table` end with `why`. `session`, whose they are, outlives this.
-  StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why) noexcept;
+  /// The exchanges of `table` end with `why`, but with what `before`, which may be null, says of them.
+  /// `session`, whose they are, outlives this.
+  StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
+              std::unique_ptr<StandingEnd>&& before) noexcept;
 
   /// Ends the first part, or the next one, and puts off what is left.
   void end_part() noexcept;
@@ -31,7 +35,7 @@ class StandingEnd final : private Ready {
   /// Something was put off.
   bool is_under_way() const noexcept { return is_scheduled(); }
   /// Returns the status of an exchange that begins at `position`, null if it is not one of them.
-  const Status* of(std::uint64_t position) const noexcept { return position >= position_ ? &why_ : nullptr; }
+  const Status* of(std::uint64_t position) const noexcept;
 
  private:
   static void run(Ready* node) noexcept;
@@ -40,6 +44,7 @@ class StandingEnd final : private Ready {
   ExchangeTable& table_;
   const std::uint64_t position_;
   const Status why_;
+  const std::unique_ptr<StandingEnd> before_;
   std::uint32_t slot_ = 0;
 };
 

@@ -23,13 +23,15 @@ std::size_t bytes_to_land(std::span<const iovec> landing, std::size_t bytes) noe
 }  // namespace
 
 bool PieceLanding::place(Arrival& piece, std::span<const iovec> landing) noexcept {
-  const std::size_t lands = bytes_to_land(landing, piece.bytes);
+  std::size_t lands = bytes_to_land(landing, piece.bytes);
+  // Without memory to list many runs the first one has to do, and what is behind it is copied.
+  if (!runs_.list(landing.first(lands > 0 ? landing.size() : 0), lands)) {
+    lands = std::min(lands, landing.front().iov_len);
+    runs_.list(landing.first(1), lands);
+  }
   const std::size_t rest = piece.bytes - lands;
   void* const own = rest > 0 ? std::malloc(rest) : nullptr;
-  if ((rest > 0 && own == nullptr) || !runs_.list(landing.first(lands > 0 ? landing.size() : 0), lands)) {
-    std::free(own);
-    return false;
-  }
+  if (rest > 0 && own == nullptr) return false;
   if (rest > 0) runs_.add(own, rest);
   in_place_ = lands;
   piece.memory = rest > 0 ? Arrival::Memory::kCopied : Arrival::Memory::kNone;

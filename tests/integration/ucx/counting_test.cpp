@@ -91,6 +91,34 @@ class UcxBlocks : public ::testing::Test {
         co_await client->call<remote<"put", std::uint64_t(IncomingAttachment&)>>(options);
     EXPECT_TRUE(size.ok() && *size == attachment.bytes()) << size.status().to_string();
   }
+  /// A server of its own and a client of it.
+  struct Pair {
+    explicit Pair(UcxBlocks& test)
+        : server(ServerOptions{.listen = {"ucx://127.0.0.1:0"}, .threads = 0, .loop = test.loop_.get()},
+                 transports()),
+          client(*test.loop_, ClientOptions{.connect = started(test)}, transports()) {}
+    std::string started(UcxBlocks& test) {
+      server.register_handler("put", [&test](IncomingAttachment& data) { return test.put(data); });
+      server.start().value();
+      return server.urls().front();
+    }
+
+    Server server;
+    Client client;
+  };
+  /// Calls while the allocation `first` fails, and those behind it, `count` of them. With 0 none does.
+  static Task<Status> call_with_little_memory(Client* client, AttachmentView attachment, std::size_t first,
+                                              std::size_t count) {
+    const CallOptions options{.attachment = attachment};
+    testing::fail_allocations(first, count);
+    try {
+      const Result<std::uint64_t> size =
+          co_await client->call<remote<"put", std::uint64_t(IncomingAttachment&)>>(options);
+      co_return size.status();
+    } catch (const std::bad_alloc&) {
+      co_return Status::of<detail::kOutOfMemory>();
+    }
+  }
   Costs count(AttachmentView attachment, LandingView into, const char* what) {
     into_ = into;
     for (int warm_up = 0; warm_up < 3; ++warm_up) loop_->block_on(call(&*client_, attachment));
@@ -136,6 +164,43 @@ TEST_F(UcxBlocks, ThatAreLandedInAreNotCopiedTo) {
 }
 TEST_F(UcxBlocks, ThatLandInOthersAreNotCopied) {
   expect_no_copies(count(sent_from(memory_), landed_in(other_), "out of blocks into blocks"));
+}
+
+// Each allocation of one call fails once, and all of them from it on: of what lists the runs, and of what a
+// piece takes that did not fit. The call ends, and those behind it are served.
+TEST_F(UcxBlocks, SurviveEveryAllocationThatFails) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "a sanitizer has the heap";
+  for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i / 7);
+  const AttachmentView from = sent_from(memory_);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{30}}) {
+    bool reached = true;
+    std::size_t answered = 0;
+    std::size_t which = 1;
+    for (; reached && which < 2000; ++which) {
+      // A new client and server, which have listed no runs yet.
+      Pair pair{*this};
+      into_ = MutableBytes{other_}.first(kBytes);
+      loop_->block_on(call(&pair.client, Bytes{memory_}.first(kBytes)));
+      into_ = landed_in(other_);
+      std::ranges::fill(other_, std::byte{0xEE});
+      Status how = loop_->block_on(call_with_little_memory(&pair.client, from, which, count));
+      reached = !testing::allocation_still_to_fail();
+      testing::fail_allocations(0, 0);
+      if (how.ok()) {
+        ++answered;
+        for (std::size_t at = 0; at < other_.size(); ++at) {
+          const bool is_block = at % kApart < kBlock;
+          ASSERT_EQ(other_[at], is_block ? memory_[at] : std::byte{0xEE}) << which << " at " << at;
+        }
+      }
+      // A connection that was lost for want of memory is lost once.
+      how = loop_->block_on(call_with_little_memory(&pair.client, from, 0, 0));
+      if (!how.ok()) how = loop_->block_on(call_with_little_memory(&pair.client, from, 0, 0));
+      ASSERT_TRUE(how.ok()) << which << ": " << how.to_string();
+    }
+    EXPECT_GT(which, 5u);
+    EXPECT_GT(answered, 0u);
+  }
 }
 
 }  // namespace

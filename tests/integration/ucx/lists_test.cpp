@@ -2,6 +2,7 @@
 // BU-3: lists of blocks over ucx://, sent and landed where they lie: what arrives is what a copy in one run
 // would be, nothing is written between the blocks, and memory is free when its call is over.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "integration/carrier_calls.hpp"
@@ -119,6 +120,42 @@ TEST_P(UcxLists, OfADroppedCallAreFreeAtOnce) {
     ASSERT_TRUE(is_untouched(*into)) << turns;
   }
   EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+// Of a client that ends, and of a server that does, in the middle of them: on one loop, so of one worker in
+// error mode peer. Whoever else has that worker goes on.
+TEST_P(UcxLists, EndWithTheirClientOrServer) {
+  Client& neighbour = client(serve(transports(), true).urls().front());
+  expect_alive(neighbour);
+  constexpr std::size_t kBlocks = 1000;
+  const std::vector<std::byte> kept = pattern(2 * kBlocks * kBlock);
+  for (int turns = 0; turns < 60; turns += 5) {
+    auto from = std::make_unique<std::vector<std::byte>>(kept);
+    auto into = std::make_unique<std::vector<std::byte>>(room_for(kBlocks));
+    std::optional<Server> server{
+        std::in_place, ServerOptions{.listen = {"ucx://127.0.0.1:0"}, .threads = 0, .loop = &loop()},
+        transports()};
+    register_all(*server);
+    server->start().value();
+    std::optional<Client> caller{std::in_place, loop(), ClientOptions{.connect = server->urls().front()},
+                                 transports()};
+    expect_alive(*caller);
+    Call<std::uint64_t> both =
+        caller->start<give_back>({.attachment = sent_from(*from), .landing = landed_in(*into)});
+    Call<std::uint64_t> sending = caller->start<receive_in_place>({.attachment = sent_from(*from)});
+    for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    if (turns % 2 == 0) {
+      server.reset();
+    } else {
+      caller.reset();
+    }
+    [[maybe_unused]] const auto how = wait_for(std::move(both));
+    [[maybe_unused]] const auto other = wait_for(std::move(sending));
+    from.reset();
+    std::ranges::fill(*into, std::byte{0xEE});
+    ASSERT_TRUE(turn_until(loop(), [&] { return wait_for(neighbour.start<add>(20, 22)).ok(); })) << turns;
+    ASSERT_TRUE(is_untouched(*into)) << turns;
+  }
 }
 
 TEST_P(UcxLists, OfACallThatTimesOutEndWithItAlone) {

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "unit/calls/text_calls.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
 namespace weft::calls_testing {
 namespace {
@@ -105,6 +108,52 @@ TEST_F(StandingEnds, ASessionThatIsDestroyedMeanwhileTellsTheRestWhatThePeerSaid
   const Status last = calls_.back()->take_failure();
   EXPECT_TRUE(last.unprocessed());
   EXPECT_THAT(last.to_string(), HasSubstr("it is late"));
+}
+
+// A server that stops while the client has calls of its to answer says what it took, and ends its side.
+class StandingEndsOfAServedPeer : public ::testing::Test {
+ protected:
+  StandingEndsOfAServedPeer() {
+    MethodEntry holds{{12, 22, "hold", &text_schema}, {}};
+    holds.kind = HandlerKind::kRecord;
+    holds.serve_record = [](const MethodEntry&, ServedCall& call) {
+      held = &call;
+      call.hold();
+    };
+    methods_ = MethodTable::build({holds}).value();
+    rig_.emplace(RpcLimits{.ping_interval = Duration::zero()}, &methods_);
+    target_.emplace(*rig_);
+    rig_->greet();
+    rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 5, .method = 12, .schema = 22}.header(), "hi"));
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      calls_.push_back(std::make_unique<TextCall>(*target_));
+      EXPECT_TRUE(calls_.back()->begin());
+    }
+    rig_->run_until_idle();
+  }
+  ~StandingEndsOfAServedPeer() override {
+    held->fail({StatusCode::kCancelled, Layer::kUser, "the test is over"});
+    held->let_go();
+  }
+
+  inline static ServedCall* held = nullptr;
+  MethodTable methods_;
+  std::optional<SessionRig> rig_;
+  std::optional<Target> target_;
+  std::vector<std::unique_ptr<TextCall>> calls_;
+};
+
+TEST_F(StandingEndsOfAServedPeer, CallsThatAGoawayDidNotTakeDidNotRunAlthoughThePeerEndsItsSideToo) {
+  const std::size_t all = rig_->session().connection().outbox().handed_over() - rig_->hello_bytes;
+  const std::size_t taken = 3;
+  rig_->carrier().arrive(goaway_bytes(rig_->hello_bytes + all / kCalls * taken));
+  rig_->carrier().end();
+  rig_->run_until_idle();
+  EXPECT_TRUE(rig_->closed.empty()) << "the peer's call is still to be answered";
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    ASSERT_TRUE(calls_[i]->done()) << i;
+    ASSERT_EQ(calls_[i]->take_failure().unprocessed(), i >= taken) << i;
+  }
 }
 
 TEST_F(StandingEnds, CallsThatAreDroppedMeanwhileAreNotTold) {

@@ -4,9 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "support/heap_count.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/piece_landing.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 namespace {
@@ -80,6 +85,28 @@ TEST_F(RunLists, NeedMemoryForManyRunsOnlyOnce) {
   EXPECT_TRUE(list.list(std::span{many}.first(1), 1)) << "nor for a single one";
   testing::fail_allocation(0);
   EXPECT_EQ(list.size(), 1u);
+}
+
+// A connection that had to fail for it would take its worker's other connections along.
+TEST_F(RunLists, WithoutMemoryForThemAPieceLandsInItsFirstRunAndElseInACopy) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "this build cannot let an allocation fail";
+  using namespace detail::ucx_carrier;
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  detail::Ready told{[](detail::Ready*) noexcept {}};
+  Conversation conversation{*loop, told};
+  PieceLanding landing{conversation};
+  std::vector<std::byte> memory(3 * kLandingRunMin);
+  std::vector<iovec> places;
+  for (std::size_t i = 0; i < 3; ++i) places.push_back({&memory[i * kLandingRunMin], kLandingRunMin});
+  Arrival piece{detail::MessageKind::kPiece, Arrival::Memory::kUcx, memory_, memory.size()};
+  testing::fail_allocation(1);
+  EXPECT_TRUE(landing.place(piece, places));
+  EXPECT_FALSE(testing::allocation_still_to_fail());
+  testing::fail_allocation(0);
+  EXPECT_EQ(landing.in_place(), kLandingRunMin);
+  ASSERT_EQ(piece.memory, Arrival::Memory::kCopied);
+  EXPECT_EQ(piece.bytes, 2 * kLandingRunMin);
+  std::free(piece.data);
 }
 
 }  // namespace
