@@ -175,7 +175,7 @@ class World final : private SessionOwner {
         Capabilities{.name = "fuzzed", .lease_bytes_min = 1024, .piece_bytes = kPieceBytes});
     carrier_ = carrier.get();
     auto connection = std::make_unique<Connection>(loop(), connection_options(limits_), std::move(carrier));
-    SessionSetup setup{loop(), *this, limits_, host_, ground().logger, checksums_, 1s};
+    SessionSetup setup{loop(), *this, limits_, host_, ground().logger, 1s, checksums_};
     setup.connecting = script_.byte() % 2 == 0;
     session_ = std::make_unique<Session>(setup, std::move(connection), 7);
     session_->start();

@@ -102,7 +102,7 @@ class Run final : private SessionOwner {
         [memory = memory_to_land()](std::size_t) mutable { return std::move(memory); });
     carrier_ = carrier.get();
     auto connection = std::make_unique<Connection>(loop(), connection_options(limits_), std::move(carrier));
-    const SessionSetup setup{loop(), *this, limits_, host_, ground_.logger, false, 1s};
+    const SessionSetup setup{loop(), *this, limits_, host_, ground_.logger, 1s};
     session_ = std::make_unique<Session>(setup, std::move(connection), 7);
     session_->start();
     peer_sends(testing::hello_bytes());
