@@ -46,35 +46,29 @@ FleetOptions usable(FleetOptions options, const Status& misuse) {
   return options;
 }
 
-/// Returns `loop`, which this thread may use: a loop that a child of fork inherited has no thread there.
-Loop& its_own(Loop& loop) noexcept {
-  WEFT_ASSERT(Loop::current() == &loop || loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
-  return loop;
-}
-
 }  // namespace
 
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
-    : loop_(its_own(loop)),
+    : loop_(loop),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       random_(numbers_of(options_.seed)),
-      budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.now()),
+      budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.clock().now()),
       choice_(options_),
-      links_(loop, choice_, options_.pool, std::move(transports)) {
-  if (!misuse_.ok()) return;
-  misuse_ = names_.begin(options_.name, options_.naming);
-  if (misuse_.ok()) return;
-  misuse_ = misuse_.with_context([this] { return "the name \"" + options_.name + '"'; });
-  misuse_.mark_unprocessed();
-}
+      links_(loop, choice_, options_.pool, std::move(transports)) {}
 
 FleetCore::~FleetCore() {
   close();
 }
 
 void FleetCore::check_thread() const noexcept {
-  its_own(loop_);
+  // A loop that a child of fork inherited has no thread there.
+  const bool is_mine = Loop::current() == &loop_ || loop_.is_used_here() || loop_.mailbox()->in_child();
+  WEFT_ASSERT(is_mine, kWrongThread);
+}
+
+void FleetCore::begin() noexcept {
+  if (!closed_ && misuse_.ok()) names_.begin();
 }
 
 void FleetCore::close() noexcept {
@@ -125,7 +119,7 @@ Duration FleetCore::spread(Duration wait) noexcept {
 }
 
 Status FleetCore::hopeless() const {
-  if (!misuse_.ok()) return misuse_;
+  if (!misuse().ok()) return misuse();
   if (list_.members().empty()) {
     return !options_.waits_for_ready && !names_.last_failure().ok() ? reason() : Status{};
   }
@@ -137,7 +131,7 @@ Status FleetCore::hopeless() const {
 }
 
 Status FleetCore::reason() const {
-  if (!misuse_.ok()) return misuse_;
+  if (!misuse().ok()) return misuse();
   Status why;
   if (list_.members().empty()) {
     why = names_.last_failure();

@@ -17,17 +17,9 @@ constexpr Duration kMemoryPause = std::chrono::seconds{1};
 
 }  // namespace
 
-FleetNames::FleetNames(Loop& loop, FleetList& list, FleetLinks& links, FleetStats& counted)
-    : loop_(loop), list_(list), links_(links), counted_(counted) {}
-
-Status FleetNames::begin(std::string_view name, const NameOptions& options) {
-  Result<NameWatch> names = watch_name(loop_, name, options);
-  if (!names.ok()) return names.status();
-  logger_ = options.logger;
-  names_.emplace(std::move(*names));
-  loop_.arm(beginning_, loop_.now());
-  return {};
-}
+FleetNames::FleetNames(Loop& loop, const FleetOptions& options, FleetList& list, FleetLinks& links,
+                       FleetStats& counted)
+    : loop_(loop), options_(options), list_(list), links_(links), counted_(counted) {}
 
 void FleetNames::close() noexcept {
   loop_.disarm(beginning_);
@@ -35,14 +27,26 @@ void FleetNames::close() noexcept {
   names_.reset();
 }
 
-void FleetNames::begin_watching() noexcept {
+void FleetNames::begin() noexcept {
   try {
+    if (!names_ && !find_watch()) return links_.notify();
     watching_ = watch();
   } catch (const std::bad_alloc&) {
     loop_.arm(beginning_, loop_.now() + kMemoryPause);
     return;
   }
   detail::start(watching_, nullptr, watch_end_);
+}
+
+bool FleetNames::find_watch() {
+  Result<NameWatch> names = watch_name(loop_, options_.name, options_.naming);
+  if (names.ok()) {
+    names_.emplace(std::move(*names));
+    return true;
+  }
+  misuse_ = std::move(names).status().with_context([this] { return "the name \"" + options_.name + '"'; });
+  misuse_.mark_unprocessed();
+  return false;
 }
 
 void FleetNames::WatchEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
@@ -70,7 +74,7 @@ bool FleetNames::take(const NameList& list) noexcept {
   try {
     if (list.endpoints.size() > kEndpointsMax) {
       ++counted_.lists_refused;
-      write_line(*logger_, LogLevel::kWarning, [&] {
+      write_line(*options_.naming.logger, LogLevel::kWarning, [&] {
         return "a list of " + std::to_string(list.endpoints.size()) +
                " servers is longer than a fleet takes (" + std::to_string(kEndpointsMax) +
                "); the one before stays";

@@ -26,7 +26,7 @@ class BlockingFleets : public ::testing::Test {
     FleetOptions options;
     options.name = std::move(name);
     options.outliers = std::nullopt;
-    run_on(loop(), [&] { fleet_ = std::make_unique<FleetClient>(loop(), std::move(options)); });
+    fleet_ = std::make_unique<FleetClient>(loop(), std::move(options));
     return *fleet_;
   }
   FleetClient& make() { return make("static:" + first_.url() + "," + second_.url()); }
@@ -59,6 +59,23 @@ TEST_F(BlockingFleets, AreCalledByAnyThread) {
   std::uint64_t calls = 0;
   run_on(loop(), [&] { calls = fleet.stats().calls; });
   EXPECT_EQ(calls, 600u);
+}
+
+TEST_F(BlockingFleets, SayWhatIsWrongWithANameAndMayGoBeforeItWasLookedAt) {
+  const Result<int> sum = blocking(make("nonsense:x")).call<add>(1, 2);
+  EXPECT_EQ(sum.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(sum.status().message().find("the name \"nonsense:x\""), std::string_view::npos)
+      << sum.status().to_string();
+  end_fleet();
+  // Its loop is held up while it is made and closed.
+  std::latch goes_on{1};
+  loop().post([&] {
+    goes_on.wait();
+    fleet_->close();
+  });
+  const BlockingFleet caller = blocking(make());
+  goes_on.count_down();
+  EXPECT_EQ(BlockingFleet{caller}.call<add>(1, 2).status().code(), StatusCode::kCancelled);
 }
 
 TEST_F(BlockingFleets, TakeAttachmentsAndMetadata) {

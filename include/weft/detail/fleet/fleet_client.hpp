@@ -38,13 +38,13 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
 /// no more.
 ///
-/// Thread: its loop's, constructor and destructor included; every use on another one ends the process with
-/// words that say so. Destroying it ends its calls with kCancelled; it must not be destroyed inside a handler
-/// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
-/// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
-/// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
-/// that its outcome is unknown. Threads without a loop write blocking(fleet), and coroutines of
-/// other loops on_loop_of(fleet).
+/// Thread: its loop's, destructor included; every use on another one ends the process with words that say so.
+/// It may be made on any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends
+/// its calls with kCancelled; it must not be destroyed inside a handler that one of its connections serves.
+/// Calls are tasks: what they refer to stays until they have ended, so they are awaited in the expression
+/// that made them. Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and
+/// nothing else suffers. Cancel: total before an attempt is sent, after that its outcome is unknown. Threads
+/// without a loop write blocking(fleet), and coroutines of other loops on_loop_of(fleet).
 ///
 /// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
 /// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
