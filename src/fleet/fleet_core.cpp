@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "fleet/check_options.hpp"
+#include "weft/detail/balancing/picked_of.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
@@ -44,6 +47,22 @@ FleetOptions usable(FleetOptions options, const Status& misuse) {
   options.outliers.reset();
   options.subset.reset();
   return options;
+}
+
+/// Says whether the policy declines servers that would have been connected.
+bool declined(const FleetChoice& choice, const FleetList& list) noexcept {
+  using Link = FleetMember::Link;
+  const auto may_be_asked = [](const std::unique_ptr<FleetMember>& member) {
+    return member->is_used() && (member->link == Link::kIdle || member->link == Link::kReady);
+  };
+  return choice.declines() && std::ranges::any_of(list.members(), may_be_asked);
+}
+
+Status picks_none(std::size_t servers) {
+  return {StatusCode::kUnavailable, Layer::kRpc, [&] {
+            return "the balancing policy picks none of " + std::to_string(servers) +
+                   (servers == 1 ? " server" : " servers");
+          }};
 }
 
 }  // namespace
@@ -86,11 +105,13 @@ FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
   std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
   int dials = 0;
-  for (int looks = 0; looks < kLooksMax; ++looks) {
+  // A policy that refused the first list is not asked.
+  const int looks_max = list_.members().empty() ? 0 : kLooksMax;
+  for (int looks = 0; looks < looks_max; ++looks) {
     request.random = random_.next();
     const std::optional<std::uint32_t> index = choice_.pick(request);
     if (!index) break;
-    FleetMember& member = *list_.members()[*index];
+    FleetMember& member = *list_.members()[picked_of(*index, list_.members().size())];
     if (member.quiet.until(method, request.now) > request.now) {
       if (count == tried.size()) std::copy(tried.begin(), tried.end(), passed_over.begin());
       if (count < passed_over.size()) passed_over[count++] = *index;
@@ -140,7 +161,7 @@ Status FleetCore::reason() const {
     why = Status::of<kNoWeight>();
   } else {
     why = links_.last_failure();
-    if (why.ok()) why = Status::of<kNotConnected>();
+    if (why.ok()) why = declined(choice_, list_) ? picks_none(choice_.used()) : Status::of<kNotConnected>();
   }
   why = why.with_context([this] { return "no server of \"" + options_.name + '"'; });
   why.mark_unprocessed();

@@ -38,6 +38,11 @@ void FleetNames::begin() noexcept {
   detail::start(watching_, nullptr, watch_end_);
 }
 
+Status FleetNames::last_failure() const noexcept {
+  if (!refusal_.ok()) return refusal_;
+  return names_ ? names_->last_failure() : Status{};
+}
+
 bool FleetNames::find_watch() {
   Result<NameWatch> names = watch_name(loop_, options_.name, options_.naming);
   if (names.ok()) {
@@ -72,22 +77,33 @@ Task<void> FleetNames::watch() {
 // False when there was no memory for the list.
 bool FleetNames::take(const NameList& list) noexcept {
   try {
-    if (list.endpoints.size() > kEndpointsMax) {
-      ++counted_.lists_refused;
-      write_line(*options_.naming.logger, LogLevel::kWarning, [&] {
-        return "a list of " + std::to_string(list.endpoints.size()) +
-               " servers is longer than a fleet takes (" + std::to_string(kEndpointsMax) +
-               "); the one before stays";
-      });
-      return true;
+    const std::size_t count = list.endpoints.size();
+    if (count > kEndpointsMax) {
+      refuse({StatusCode::kResourceExhausted, Layer::kRpc, [&] {
+                return "a list of " + std::to_string(count) + " servers is longer than a fleet takes (" +
+                       std::to_string(kEndpointsMax) + ')';
+              }});
+    } else if (Status taken = list_.take(list, loop_.now()); !taken.ok()) {
+      refuse(taken.with_context([&] {
+        return "the balancing policy refuses the list, of " + std::to_string(count) +
+               (count == 1 ? " server" : " servers");
+      }));
+    } else {
+      ++counted_.lists;
+      refusal_ = Status{};
     }
-    const Status taken = list_.take(list, loop_.now());
-    ++(taken.ok() ? counted_.lists : counted_.lists_refused);
     links_.notify();
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+void FleetNames::refuse(Status why) noexcept {
+  write_line(*options_.naming.logger, LogLevel::kWarning,
+             [&] { return std::string{why.message()} + "; the list before stays"; });
+  ++counted_.lists_refused;
+  refusal_ = std::move(why);
 }
 
 }  // namespace weft::detail

@@ -45,14 +45,14 @@ Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
   TurnOfLoop turn{core->loop()};
   co_await turn;
   FleetRun run{core, method, options, scope};
-  while (core->servers() == 0) {
+  while (core->list().used() == 0) {
     if (Status why = core->hopeless(); !why.ok()) co_return why;
     Task<Result<void>> waiting = run.wait();
     Result<void> waited = co_await std::move(waiting);
     if (!waited.ok()) co_return waited.status();
   }
-  if (wanted != kAllServers && wanted > core->servers()) {
-    co_return quorum_too_large(wanted, core->servers());
+  if (wanted != kAllServers && wanted > core->list().used()) {
+    co_return quorum_too_large(wanted, core->list().used());
   }
   std::deque<FleetHold> holds;
   std::vector<Task<Result<R>>> calls;

@@ -46,8 +46,6 @@ class FleetCore {
   bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Begins to connect `member`, if nobody has; false while it cannot be asked.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
-  /// Returns how many servers there are that may be asked.
-  std::size_t servers() const noexcept { return choice_.used(); }
   FleetList& list() noexcept { return list_; }
   /// Returns why none of the servers can be reached; ok while one may.
   Status hopeless() const;

@@ -28,8 +28,8 @@ class FleetNames {
   void close() noexcept;
   /// Returns why the name means nothing; ok when it does, or when nothing is known.
   const Status& misuse() const noexcept { return misuse_; }
-  /// Returns why the name gives nothing new; ok when it does, or when nothing is known.
-  Status last_failure() const noexcept { return names_ ? names_->last_failure() : Status{}; }
+  /// Returns why the name gives nothing new, or why what it gave was refused; ok when neither is known.
+  Status last_failure() const noexcept;
 
  private:
   struct WatchEnd final : Completion {
@@ -49,6 +49,8 @@ class FleetNames {
   bool find_watch();
   Task<void> watch();
   bool take(const NameList& list) noexcept;
+  /// Keeps and logs why a list was not taken.
+  void refuse(Status why) noexcept;
 
   Loop& loop_;
   const FleetOptions& options_;
@@ -56,6 +58,7 @@ class FleetNames {
   FleetLinks& links_;
   FleetStats& counted_;
   Status misuse_;
+  Status refusal_;
   std::optional<NameWatch> names_;
   WatchEnd watch_end_{*this};
   Beginning beginning_{*this};
