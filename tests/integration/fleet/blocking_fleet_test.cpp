@@ -184,7 +184,7 @@ TEST_F(BlockingFleets, GiveAQuorumWithoutAServerThatIsGone) {
   EXPECT_EQ(one->front().url, first_.url());
   const Status fewer = caller.call_quorum<add>(2, options, 1, 2).status();
   EXPECT_EQ(fewer.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(std::string{fewer.message()}, ::testing::HasSubstr("of 2 servers answered, 2 were wanted"));
+  EXPECT_THAT(std::string{fewer.message()}, ::testing::HasSubstr("1 of 2 servers "));
 }
 
 TEST_F(BlockingFleets, EndQuorumsInTime) {
@@ -225,7 +225,7 @@ TEST_F(BlockingFleets, EndQuorumsThatAreStoppedOrWhoseFleetEnds) {
 TEST_F(BlockingFleets, TellAThreadThatWouldWaitForItself) {
   FleetClient& fleet = make();
   Status inside;
-  run_on(loop(), [&] { inside = blocking(fleet).call_all<add>({}, 1, 2).status(); });
+  run_on(loop(), [&] { inside = blocking(fleet).call_all<add>(1, 2).status(); });
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
   run_on(loop(), [&] { inside = blocking(fleet).call<add>(1, 2).status(); });
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
