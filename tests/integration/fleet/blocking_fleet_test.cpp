@@ -146,7 +146,20 @@ TEST_F(BlockingFleets, EndTheirCallsWithTheFleetAndWithItsLoop) {
   thread_->stop();
   const Status stopped = caller.call<add>(1, 2).status();
   EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+  EXPECT_EQ(stopped.message(), "the fleet's loop was stopped");
   EXPECT_TRUE(stopped.unprocessed());
+}
+
+TEST_F(BlockingFleets, SayThatTheLoopOfACallWasStopped) {
+  FleetClient& fleet = make("static:" + first_.url());
+  Status waiting;
+  std::jthread asks{[&] { waiting = blocking(fleet).call<&Silence::ask>().status(); }};
+  first_.silence.await(1);
+  thread_->stop();
+  asks.join();
+  EXPECT_EQ(waiting.code(), StatusCode::kCancelled);
+  EXPECT_EQ(waiting.message(), "the fleet's loop was stopped");
+  EXPECT_FALSE(waiting.unprocessed());
 }
 
 TEST_F(BlockingFleets, AskAllServersAndAQuorumOfThem) {
@@ -230,6 +243,8 @@ TEST_F(BlockingFleets, TellAThreadThatWouldWaitForItself) {
   run_on(loop(), [&] { inside = blocking(fleet).call<add>(1, 2).status(); });
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string{inside.message()}, ::testing::HasSubstr("co_await fleet.call<f>"));
+  EXPECT_THAT(std::string{inside.message()},
+              ::testing::HasSubstr("co_await weft::on_loop_of(fleet).call<f>"));
 }
 
 TEST_F(BlockingFleets, RefuseABodyThatIsTooLarge) {

@@ -206,6 +206,7 @@ TEST_F(FleetsOfOtherLoops, EndTheirCallsWithTheFleetAndWithItsLoop) {
   thread_->stop();
   const Status stopped = home_->block_on(fleet.call<add>(1, 2)).status();
   EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+  EXPECT_EQ(stopped.message(), "the fleet's loop was stopped");
   EXPECT_TRUE(stopped.unprocessed());
 }
 

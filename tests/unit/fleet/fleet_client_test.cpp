@@ -345,6 +345,10 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   FleetOptions subset;
   subset.subset = SubsetOptions{.size = 0};
   EXPECT_NE(failure_of(std::move(subset)).find("SubsetOptions::size"), std::string::npos);
+  FleetOptions connect;
+  connect.pool.client.connect = url(0);
+  EXPECT_NE(failure_of(std::move(connect)).find("FleetOptions::pool.client.connect is set"),
+            std::string::npos);
   FleetOptions pool;
   pool.pool.connections_max = 0;
   EXPECT_NE(failure_of(std::move(pool)).find("connections_max"), std::string::npos);

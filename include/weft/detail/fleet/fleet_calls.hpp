@@ -28,14 +28,15 @@ inline constexpr bool wants_fleet_options = false;
 /// Fails to compile with the reason in words: a client's options were given to a fleet.
 template <auto M>
 consteval void explain_fleet_options() {
-  static_assert(wants_fleet_options<M>,
-                "weft cannot make this call: a fleet's options are FleetCallOptions: {.call = {.timeout = ...}}");
+  static_assert(
+      wants_fleet_options<M>,
+      "weft cannot make this call: a fleet's options are FleetCallOptions: {.call = {.timeout = ...}}");
 }
 
-/// Gives a class that has a way to a fleet the calls of functions: those of a fleet, by coroutines of its loop
-/// and of others, and by threads that block. `Derived` makes them, by
-/// `make_call`, `make_answered_call`, `make_call_all` and `make_call_quorum`. Arguments, and errors but for
-/// those that are named here, as FunctionCaller::call(); options of this call come first, if there are any.
+/// Gives a class that has a way to a fleet the calls of functions: those of a fleet, by coroutines of its
+/// loop and of others, and by threads that block. `Derived` makes them, by `make_call`, `make_answered_call`,
+/// `make_call_all` and `make_call_quorum`. Arguments, and errors but for those that are named here, as
+/// FunctionCaller::call(); options of this call come first, if there are any.
 template <typename Derived>
 class FleetCalls {
  public:
@@ -128,10 +129,11 @@ class FleetCalls {
   /// Fails to compile with the reason in words when the call cannot be made.
   template <auto M, typename... Given>
   static consteval bool can_call() {
-    static_assert(!has_items<MethodTraits<M>>,
-                  "weft cannot make this call: the function is a stream, which would belong to one connection, "
-                  "and a fleet chooses a server for each call; open it over a Client or a ConnectionPool of "
-                  "one server: auto stream = client.open<f>(arguments...)");
+    static_assert(
+        !has_items<MethodTraits<M>>,
+        "weft cannot make this call: the function is a stream, which would belong to one connection, "
+        "and a fleet chooses a server for each call; open it over a Client or a ConnectionPool of "
+        "one server: auto stream = client.open<f>(arguments...)");
     if constexpr (has_items<MethodTraits<M>>) {
       return false;
     } else {

@@ -69,7 +69,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
   }
   Outcome await_resume() {
     if (!failure_.ok()) return std::move(failure_);
-    Status failure = waiting_.take_failure();
+    Status failure = failure_of_far_call(waiting_.take_failure(), waiting_.lost_its_loop());
     if (!failure.ok()) return failure;
     return task_->take();
   }
