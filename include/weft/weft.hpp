@@ -6,8 +6,6 @@
 #include "weft/blocking_client.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"
-#include "weft/detail/calls/client/obey_retry_after.hpp"
-#include "weft/detail/calls/client/with_retry.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/coro/yield.hpp"

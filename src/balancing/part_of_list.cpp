@@ -4,6 +4,7 @@
 #include <array>
 
 #include "weft/detail/balancing/candidates.hpp"
+#include "weft/detail/balancing/picked_of.hpp"
 
 namespace weft::detail {
 
@@ -33,7 +34,7 @@ std::optional<std::uint32_t> PartOfList::pick(const PickRequest& request) noexce
   PickRequest inner = request;
   inner.tried = {tried.data(), count};
   const std::optional<std::uint32_t> picked = policy_->pick(inner);
-  return picked ? std::optional{members_[*picked]} : std::nullopt;
+  return picked ? std::optional{members_[picked_of(*picked, members_.size())]} : std::nullopt;
 }
 
 void PartOfList::set_share(std::uint32_t index, double share) noexcept {

@@ -69,6 +69,10 @@ Status check_options(const FleetOptions& options) {
     if (Status checked = check(*options.outliers); !checked.ok()) return checked;
   }
   if (options.subset && options.subset->size == 0) return bad("SubsetOptions::size", "is zero");
+  if (!options.pool.client.connect.empty()) {
+    return bad("FleetOptions::pool.client.connect",
+               "is set, but FleetOptions::name says which the servers are");
+  }
   if (options.backup_after < Duration::zero()) return bad("FleetOptions::backup_after", "is below zero");
   return {};
 }

@@ -7,6 +7,8 @@ namespace {
 
 constexpr FixedFailure kFleetEnded{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the fleet has ended",
                                    true};
+constexpr FixedFailure kLoopStopped{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                    "the fleet's loop was stopped"};
 
 }  // namespace
 
@@ -20,6 +22,13 @@ std::shared_ptr<FleetCore> FarCall::take_up() {
 
 Status fleet_has_ended() noexcept {
   return Status::of<kFleetEnded>();
+}
+
+Status failure_of_far_call(Status failure, bool lost_its_loop) noexcept {
+  if (failure.ok() || !lost_its_loop) return failure;
+  Status words = Status::of<kLoopStopped>();
+  if (failure.unprocessed()) words.mark_unprocessed();
+  return words;
 }
 
 bool names_memory(const FleetCallOptions& options) noexcept {

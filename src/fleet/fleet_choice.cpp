@@ -61,7 +61,10 @@ void FleetChoice::update_members(std::span<const EndpointSpec> list,
 }
 
 std::optional<std::uint32_t> FleetChoice::pick(const PickRequest& request) noexcept {
-  return usable_ ? policy_->pick(request) : std::nullopt;
+  if (!usable_) return std::nullopt;
+  const std::optional<std::uint32_t> picked = policy_->pick(request);
+  if (request.tried.empty()) declines_ = !picked;
+  return picked;
 }
 
 bool FleetChoice::admits(const FleetMember& member) const noexcept {

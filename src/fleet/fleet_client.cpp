@@ -13,6 +13,10 @@ FleetClient::FleetClient(Loop& loop, FleetOptions options, TransportOptions tran
 
 FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports)
     : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {
+  // Another thread may run the loop already.
+  loop.post([its = std::weak_ptr{core_}] {
+    if (const std::shared_ptr<detail::FleetCore> core = its.lock()) core->begin();
+  });
   loop.mailbox()->use().add_resident();
 }
 

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "fleet/check_options.hpp"
+#include "weft/detail/balancing/picked_of.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
@@ -46,35 +49,45 @@ FleetOptions usable(FleetOptions options, const Status& misuse) {
   return options;
 }
 
-/// Returns `loop`, which this thread may use: a loop that a child of fork inherited has no thread there.
-Loop& its_own(Loop& loop) noexcept {
-  WEFT_ASSERT(Loop::current() == &loop || loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
-  return loop;
+/// Says whether the policy declines servers that would have been connected.
+bool declined(const FleetChoice& choice, const FleetList& list) noexcept {
+  using Link = FleetMember::Link;
+  const auto may_be_asked = [](const std::unique_ptr<FleetMember>& member) {
+    return member->is_used() && (member->link == Link::kIdle || member->link == Link::kReady);
+  };
+  return choice.declines() && std::ranges::any_of(list.members(), may_be_asked);
+}
+
+Status picks_none(std::size_t servers) {
+  return {StatusCode::kUnavailable, Layer::kRpc, [&] {
+            return "the balancing policy picks none of " + std::to_string(servers) +
+                   (servers == 1 ? " server" : " servers");
+          }};
 }
 
 }  // namespace
 
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
-    : loop_(its_own(loop)),
+    : loop_(loop),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       random_(numbers_of(options_.seed)),
-      budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.now()),
+      budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.clock().now()),
       choice_(options_),
-      links_(loop, choice_, options_.pool, std::move(transports)) {
-  if (!misuse_.ok()) return;
-  misuse_ = names_.begin(options_.name, options_.naming);
-  if (misuse_.ok()) return;
-  misuse_ = misuse_.with_context([this] { return "the name \"" + options_.name + '"'; });
-  misuse_.mark_unprocessed();
-}
+      links_(loop, choice_, options_.pool, std::move(transports)) {}
 
 FleetCore::~FleetCore() {
   close();
 }
 
 void FleetCore::check_thread() const noexcept {
-  its_own(loop_);
+  // A loop that a child of fork inherited has no thread there.
+  const bool is_mine = Loop::current() == &loop_ || loop_.is_used_here() || loop_.mailbox()->in_child();
+  WEFT_ASSERT(is_mine, kWrongThread);
+}
+
+void FleetCore::begin() noexcept {
+  if (!closed_ && misuse_.ok()) names_.begin();
 }
 
 void FleetCore::close() noexcept {
@@ -92,11 +105,13 @@ FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
   std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
   int dials = 0;
-  for (int looks = 0; looks < kLooksMax; ++looks) {
+  // A policy that refused the first list is not asked.
+  const int looks_max = list_.members().empty() ? 0 : kLooksMax;
+  for (int looks = 0; looks < looks_max; ++looks) {
     request.random = random_.next();
     const std::optional<std::uint32_t> index = choice_.pick(request);
     if (!index) break;
-    FleetMember& member = *list_.members()[*index];
+    FleetMember& member = *list_.members()[picked_of(*index, list_.members().size())];
     if (member.quiet.until(method, request.now) > request.now) {
       if (count == tried.size()) std::copy(tried.begin(), tried.end(), passed_over.begin());
       if (count < passed_over.size()) passed_over[count++] = *index;
@@ -125,7 +140,7 @@ Duration FleetCore::spread(Duration wait) noexcept {
 }
 
 Status FleetCore::hopeless() const {
-  if (!misuse_.ok()) return misuse_;
+  if (!misuse().ok()) return misuse();
   if (list_.members().empty()) {
     return !options_.waits_for_ready && !names_.last_failure().ok() ? reason() : Status{};
   }
@@ -137,7 +152,7 @@ Status FleetCore::hopeless() const {
 }
 
 Status FleetCore::reason() const {
-  if (!misuse_.ok()) return misuse_;
+  if (!misuse().ok()) return misuse();
   Status why;
   if (list_.members().empty()) {
     why = names_.last_failure();
@@ -146,7 +161,7 @@ Status FleetCore::reason() const {
     why = Status::of<kNoWeight>();
   } else {
     why = links_.last_failure();
-    if (why.ok()) why = Status::of<kNotConnected>();
+    if (why.ok()) why = declined(choice_, list_) ? picks_none(choice_.used()) : Status::of<kNotConnected>();
   }
   why = why.with_context([this] { return "no server of \"" + options_.name + '"'; });
   why.mark_unprocessed();

@@ -17,17 +17,9 @@ constexpr Duration kMemoryPause = std::chrono::seconds{1};
 
 }  // namespace
 
-FleetNames::FleetNames(Loop& loop, FleetList& list, FleetLinks& links, FleetStats& counted)
-    : loop_(loop), list_(list), links_(links), counted_(counted) {}
-
-Status FleetNames::begin(std::string_view name, const NameOptions& options) {
-  Result<NameWatch> names = watch_name(loop_, name, options);
-  if (!names.ok()) return names.status();
-  logger_ = options.logger;
-  names_.emplace(std::move(*names));
-  loop_.arm(beginning_, loop_.now());
-  return {};
-}
+FleetNames::FleetNames(Loop& loop, const FleetOptions& options, FleetList& list, FleetLinks& links,
+                       FleetStats& counted)
+    : loop_(loop), options_(options), list_(list), links_(links), counted_(counted) {}
 
 void FleetNames::close() noexcept {
   loop_.disarm(beginning_);
@@ -35,14 +27,31 @@ void FleetNames::close() noexcept {
   names_.reset();
 }
 
-void FleetNames::begin_watching() noexcept {
+void FleetNames::begin() noexcept {
   try {
+    if (!names_ && !find_watch()) return links_.notify();
     watching_ = watch();
   } catch (const std::bad_alloc&) {
     loop_.arm(beginning_, loop_.now() + kMemoryPause);
     return;
   }
   detail::start(watching_, nullptr, watch_end_);
+}
+
+Status FleetNames::last_failure() const noexcept {
+  if (!refusal_.ok()) return refusal_;
+  return names_ ? names_->last_failure() : Status{};
+}
+
+bool FleetNames::find_watch() {
+  Result<NameWatch> names = watch_name(loop_, options_.name, options_.naming);
+  if (names.ok()) {
+    names_.emplace(std::move(*names));
+    return true;
+  }
+  misuse_ = std::move(names).status().with_context([this] { return "the name \"" + options_.name + '"'; });
+  misuse_.mark_unprocessed();
+  return false;
 }
 
 void FleetNames::WatchEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
@@ -68,22 +77,33 @@ Task<void> FleetNames::watch() {
 // False when there was no memory for the list.
 bool FleetNames::take(const NameList& list) noexcept {
   try {
-    if (list.endpoints.size() > kEndpointsMax) {
-      ++counted_.lists_refused;
-      write_line(*logger_, LogLevel::kWarning, [&] {
-        return "a list of " + std::to_string(list.endpoints.size()) +
-               " servers is longer than a fleet takes (" + std::to_string(kEndpointsMax) +
-               "); the one before stays";
-      });
-      return true;
+    const std::size_t count = list.endpoints.size();
+    if (count > kEndpointsMax) {
+      refuse({StatusCode::kResourceExhausted, Layer::kRpc, [&] {
+                return "a list of " + std::to_string(count) + " servers is longer than a fleet takes (" +
+                       std::to_string(kEndpointsMax) + ')';
+              }});
+    } else if (Status taken = list_.take(list, loop_.now()); !taken.ok()) {
+      refuse(taken.with_context([&] {
+        return "the balancing policy refuses the list, of " + std::to_string(count) +
+               (count == 1 ? " server" : " servers");
+      }));
+    } else {
+      ++counted_.lists;
+      refusal_ = Status{};
     }
-    const Status taken = list_.take(list, loop_.now());
-    ++(taken.ok() ? counted_.lists : counted_.lists_refused);
     links_.notify();
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+void FleetNames::refuse(Status why) noexcept {
+  write_line(*options_.naming.logger, LogLevel::kWarning,
+             [&] { return std::string{why.message()} + "; the list before stays"; });
+  ++counted_.lists_refused;
+  refusal_ = std::move(why);
 }
 
 }  // namespace weft::detail

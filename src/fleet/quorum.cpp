@@ -14,10 +14,26 @@ Status quorum_too_large(std::size_t wanted, std::size_t servers) {
   return failure;
 }
 
-Status quorum_not_reached(std::size_t count, std::size_t servers, std::size_t wanted, const Status& first) {
+Status quorum_of_none() {
+  Status failure{StatusCode::kInvalidArgument, Layer::kRpc,
+                 "call_quorum() was to wait for no answer at all: it wants one or more"};
+  failure.mark_unprocessed();
+  return failure;
+}
+
+Status quorum_not_reached(std::size_t good, std::size_t bad, std::size_t servers, std::size_t wanted,
+                          const Status& first) {
   return {StatusCode::kUnavailable, Layer::kRpc, [&] {
-            return std::to_string(count) + " of " + std::to_string(servers) + " servers answered, " +
-                   std::to_string(wanted) + " were wanted: " + std::string{first.message()};
+            std::string words;
+            const std::string of_all = " of " + std::to_string(servers) + " servers ";
+            if (good + bad < servers) {
+              words = std::to_string(wanted) + " good answers cannot come any more: " + std::to_string(bad) +
+                      of_all + "failed, " + std::to_string(good) + " had answered: ";
+            } else {
+              words =
+                  std::to_string(good) + of_all + "answered, " + std::to_string(wanted) + " were wanted: ";
+            }
+            return words + std::string{first.message()};
           }};
 }
 

@@ -57,7 +57,8 @@ Status WayToFleet::check_thread() const noexcept {
     return {
         StatusCode::kFailedPrecondition, Layer::kRpc,
         "a blocking call of a fleet inside a turn of a loop would hold up all that the loop serves: write "
-        "co_await fleet.call<f>(...) on the fleet's own loop"};
+        "co_await fleet.call<f>(...) on the fleet's own loop, or co_await "
+        "weft::on_loop_of(fleet).call<f>(...)"};
   }
   if (mailbox_->use().is_run_here()) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,
@@ -102,7 +103,7 @@ Status WayToFleet::wait(ToldTask& call, const FleetCallOptions& options, const s
     return to_status(CancelReason::kDeadline).with_context("the fleet's loop does not turn");
   }
   thread->wait(Deadline::infinite());
-  return call.take_failure();
+  return failure_of_far_call(call.take_failure(), call.lost_its_loop());
 }
 
 }  // namespace weft::detail

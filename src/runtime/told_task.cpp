@@ -68,6 +68,7 @@ void ToldTask::begin() {
 }
 
 void ToldTask::refuse() noexcept {
+  lost_its_loop_ = !mailbox_->in_child();
   refuse_with(mailbox_->in_child() ? Status::of<kLoopOfParent>() : Status::of<kLoopStopped>());
 }
 
@@ -79,7 +80,10 @@ void ToldTask::refuse_with(Status why) noexcept {
 }
 
 void ToldTask::end_now() noexcept {
-  if (!has_ended_) failure_ = Status::of<kLoopStopped>();
+  if (!has_ended_) {
+    failure_ = Status::of<kLoopStopped>();
+    lost_its_loop_ = true;
+  }
   end();
 }
 

@@ -38,6 +38,8 @@ TEST_F(Obeying, APoolSendsNoCallOfTheMethodBeforeItsTime) {
       const Result<int> answer = co_await pool->call<&SlowThing::plain>(3);
       EXPECT_EQ(answer.status().code(), StatusCode::kResourceExhausted);
       EXPECT_TRUE(answer.status().unprocessed());
+      const std::string text = answer.status().to_string();
+      EXPECT_TRUE(text.find(" for another ") != std::string::npos && text.ends_with(" ms")) << text;
       EXPECT_GT(answer.status().retry_after(), Duration::zero());
       EXPECT_LE(answer.status().retry_after(), 1s);
       [[maybe_unused]] const auto slept = co_await sleep_for(100us);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/client/obey_retry_after.hpp"
 
+#include <chrono>
 #include <string>
 
 #include "weft/detail/calls/method_key.hpp"
@@ -13,8 +14,12 @@ Status ObeyRetryAfter::before(OutgoingCall& call) {
   const Duration wait = quiet_.until(detail::hash_name(call.method()), now) - now;
   if (wait <= Duration::zero()) return {};
   Status refusal{StatusCode::kResourceExhausted, Layer::kRpc,
-                 [&] { return "the server asked not to be called yet for " + std::string{call.method()}; }, 0,
-                 Retry::kBackoff};
+                 [&] {
+                   const auto left = std::chrono::ceil<std::chrono::milliseconds>(wait);
+                   return "the server asked not to be called for " + std::string{call.method()} +
+                          " for another " + std::to_string(left.count()) + " ms";
+                 },
+                 0, Retry::kBackoff};
   refusal.set_retry_after(wait);
   refusal.mark_unprocessed();
   return refusal;

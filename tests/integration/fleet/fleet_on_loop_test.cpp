@@ -112,6 +112,8 @@ TEST_F(FleetsOfOtherLoops, AskAllServersAndAQuorum) {
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   ASSERT_EQ(all->size(), 2u);
   for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.value(), 3);
+  EXPECT_EQ(home_->block_on(fleet.call_all<add>(1, 2)).value().size(), 2u);
+  EXPECT_EQ(home_->block_on(fleet.call_quorum<add>(1, 1, 2)).value().front().reply.value(), 3);
   const FleetReplies<int> two = home_->block_on(fleet.call_quorum<add>(2, options, 1, 2));
   ASSERT_TRUE(two.ok()) << two.status().to_string();
   EXPECT_EQ(two->size(), 2u);
@@ -204,6 +206,7 @@ TEST_F(FleetsOfOtherLoops, EndTheirCallsWithTheFleetAndWithItsLoop) {
   thread_->stop();
   const Status stopped = home_->block_on(fleet.call<add>(1, 2)).status();
   EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+  EXPECT_EQ(stopped.message(), "the fleet's loop was stopped");
   EXPECT_TRUE(stopped.unprocessed());
 }
 

@@ -226,6 +226,42 @@ TEST_F(Fleets, AskNobodyForMoreAnswersThanThereAreServers) {
   EXPECT_EQ(fleet.stats().attempts, 0u);
 }
 
+TEST_F(Fleets, RefuseAQuorumOfNobody) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetClient& fleet = make(3);
+  const auto replies = run(fleet.call_quorum<&Replica::ask>(0));
+  EXPECT_EQ(replies.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(replies.status().unprocessed());
+  EXPECT_EQ(fleet.stats().attempts, 0u);
+}
+
+TEST_F(Fleets, SayWhyAQuorumCannotComeAnyMore) {
+  for (int i = 0; i < 3; ++i) {
+    serve(i);
+    replicas_[i].work = 1s;
+  }
+  replicas_[1].throws = true;
+  FleetClient& fleet = make(3);
+  const auto early = run(fleet.call_quorum<&Replica::ask>(3));
+  EXPECT_EQ(early.status().code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(early.status().message().starts_with(
+      "3 good answers cannot come any more: 1 of 3 servers failed, 0 had answered: "))
+      << early.status().to_string();
+  for (int i = 0; i < 3; ++i) replicas_[i].throws = i != 1;
+  const auto late = run(fleet.call_quorum<&Replica::ask>(1, FleetCallOptions{.call = {.timeout = 500ms}}));
+  EXPECT_TRUE(late.status().message().starts_with("0 of 3 servers answered, 1 were wanted: "))
+      << late.status().to_string();
+}
+
+TEST_F(Fleets, GiveTheRepliesOfAllInTheOrderOfTheirUrls) {
+  FleetOptions options;
+  options.name = "static:" + url(2) + ',' + url(0) + ',' + url(1);
+  for (int i = 0; i < 3; ++i) serve(i);
+  const auto all = run(make_named(std::move(options)).call_all<&Replica::ask>());
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all->at(i).url, url(static_cast<int>(i)));
+}
+
 TEST_F(Fleets, SpreadCallsWithoutAKeyOverAllServersOfAConsistentHash) {
   for (int i = 0; i < 4; ++i) serve(i);
   FleetOptions given;
@@ -309,6 +345,10 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   FleetOptions subset;
   subset.subset = SubsetOptions{.size = 0};
   EXPECT_NE(failure_of(std::move(subset)).find("SubsetOptions::size"), std::string::npos);
+  FleetOptions connect;
+  connect.pool.client.connect = url(0);
+  EXPECT_NE(failure_of(std::move(connect)).find("FleetOptions::pool.client.connect is set"),
+            std::string::npos);
   FleetOptions pool;
   pool.pool.connections_max = 0;
   EXPECT_NE(failure_of(std::move(pool)).find("connections_max"), std::string::npos);

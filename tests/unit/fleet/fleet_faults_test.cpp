@@ -234,5 +234,75 @@ TEST_F(FleetFaults, WaitForMemoryForAnotherListAndTellThePolicyNothingBefore) {
   EXPECT_EQ(forgetful.in_flight(), 0);
 }
 
+/// A policy of a user's with a mistake: refuses lists, or picks whatever it was made with.
+class Mistaken final : public BalancingPolicy {
+ public:
+  Mistaken(std::optional<std::uint32_t> picks, Status refusal)
+      : picks_(picks), refusal_(std::move(refusal)) {}
+
+  Status set_endpoints(std::span<const EndpointSpec> list) override {
+    size_ = list.size();
+    return refusal_;
+  }
+  std::size_t size() const noexcept override { return size_; }
+  std::optional<std::uint32_t> pick(const PickRequest&) noexcept override { return picks_; }
+  void set_share(std::uint32_t, double) noexcept override {}
+  void begun(std::uint32_t, TimePoint) noexcept override {}
+  void ended(std::uint32_t, const CallReport&) noexcept override {}
+
+ private:
+  std::optional<std::uint32_t> picks_;
+  Status refusal_;
+  std::size_t size_ = 0;
+};
+
+class MistakenPolicies : public FleetTest {
+ protected:
+  Result<int> ask(int servers, std::optional<std::uint32_t> picks, Status refusal = {},
+                  FleetOptions options = {}) {
+    for (int i = 0; i < servers; ++i) serve(i);
+    options.balancing = std::make_unique<Mistaken>(picks, std::move(refusal));
+    return run(
+        make(servers, std::move(options)).call<&Replica::ask>(FleetCallOptions{.call = {.timeout = 5s}}));
+  }
+  static bool says(const Result<int>& outcome, std::string_view words) {
+    return outcome.status().message().find(words) != std::string_view::npos;
+  }
+};
+
+TEST_F(MistakenPolicies, ThatRefuseTheListGiveTheReason) {
+  const Result<int> outcome = ask(2, 0, {StatusCode::kInvalidArgument, Layer::kUser, "no zone is named"});
+  EXPECT_EQ(outcome.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(says(outcome, "the balancing policy refuses the list, of 2 servers: no zone is named"))
+      << outcome.status().to_string();
+  EXPECT_EQ(logger_.lines, 1);
+  EXPECT_EQ(fleet_->stats().lists_refused, 1u);
+}
+
+TEST_F(MistakenPolicies, ThatPickNobodyAreSaidToDoSo) {
+  const Result<int> outcome = ask(2, std::nullopt);
+  EXPECT_TRUE(says(outcome, "the balancing policy picks none of 2 servers")) << outcome.status().to_string();
+}
+
+TEST_F(MistakenPolicies, AreNotSpokenOfWhileServersAreConnected) {
+  const Result<int> outcome = run(make_named({.name = "static:hole://nobody:1"})
+                                      .call<&Replica::ask>(FleetCallOptions{.call = {.timeout = 100ms}}));
+  EXPECT_TRUE(says(outcome, "no server is connected yet")) << outcome.status().to_string();
+}
+
+class MistakenPoliciesDeathTest : public MistakenPolicies {
+ protected:
+  void SetUp() override { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(MistakenPoliciesDeathTest, ThatPickBeyondTheListEndTheProcessWithWords) {
+  EXPECT_DEATH(static_cast<void>(ask(1, 7)),
+               "BalancingPolicy::pick\\(\\) returned 7, and the list has 1 server ");
+  FleetOptions options;
+  options.subset = SubsetOptions{.size = 2};
+  EXPECT_DEATH(static_cast<void>(ask(3, 2, {}, std::move(options))),
+               "returned 2, and the list has 2 servers");
+}
+
 }  // namespace
 }  // namespace weft::fleet_tests

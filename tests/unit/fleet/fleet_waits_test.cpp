@@ -220,6 +220,7 @@ class CallsThatWait : public FleetTest {
     options.pool.client.limits.ping_interval = 0s;
     options.balancing = std::make_unique<RoundRobin>();
     core_ = std::make_shared<detail::FleetCore>(*loop_, std::move(options), transports_);
+    loop_->post([this] { core_->begin(); });
     for (int i = 0; i < 3 * kServers && core_->stats().ready < kServers; ++i) {
       static_cast<void>(pick());
       testing::pass(*loop_, clock_, 10ms);

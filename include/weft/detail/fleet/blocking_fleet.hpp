@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/detail/fleet/far_call.hpp"
+#include "weft/detail/fleet/fleet_calls.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/fleet/way_to_fleet.hpp"
 #include "weft/detail/runtime/told_task.hpp"
@@ -16,55 +17,49 @@ namespace weft {
 /// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> reply =
 /// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, also when the fleet has
 /// ended: calls fail with kCancelled then.
-class BlockingFleet {
+///
+/// call() and its like are those of detail::FleetCalls; each blocks its thread until it has its outcome.
+/// Arguments are encoded here. Time: as for a fleet's calls; a call whose loop does not turn ends a second
+/// later. Errors beside theirs: kCancelled when the stop_token was asked to stop, when the loop was stopped
+/// or the fleet has ended; kFailedPrecondition on a thread that must not block: inside a turn of a loop, or
+/// where the fleet's loop is driven; and in a child of fork. Throws std::bad_alloc. A call whose options name
+/// memory, such as an attachment, has it until it returns: it waits for the loop in any case, and no stop
+/// ends it before its time.
+class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
  public:
   BlockingFleet(const FleetClient& fleet, std::stop_token stop)
       : core_(fleet.core()), way_(*fleet.core()), stop_(std::move(stop)) {}
 
-  /// Calls a function of one of the servers, and blocks this thread until there is an answer. Arguments are
-  /// encoded here. Time: as FleetClient::call(); a call whose loop does not turn ends a second later. Errors:
-  /// those of FleetClient::call(); kCancelled when the stop_token was asked to stop, when the loop was
-  /// stopped or the fleet has ended; kFailedPrecondition on a thread that must not block: inside a turn of a
-  /// loop, or where the fleet's loop is driven; and in a child of fork. Throws std::bad_alloc. A call whose
-  /// options name memory, such as an attachment, has it until it returns: it waits for the loop in any case,
-  /// and no stop ends it before its time.
+ private:
+  friend detail::FleetCalls<BlockingFleet>;
+
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
-  Result<detail::ResultOfMethod<M>> call(Given&&... arguments) {
-    return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
-  }
-  template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  Result<detail::ResultOfMethod<M>> call(const FleetCallOptions& options, Given&&... arguments) {
+  Result<detail::ResultOfMethod<M>> make_call(const FleetCallOptions& options, Given&&... arguments) const {
     return wait<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
-  /// The same with the attachment of the answer.
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  Result<Answer<detail::ResultOfMethod<M>>> call_with_attachment(const FleetCallOptions& options,
-                                                                 Given&&... arguments) {
+  Result<Answer<detail::ResultOfMethod<M>>> make_answered_call(const FleetCallOptions& options,
+                                                               Given&&... arguments) const {
     return wait<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
   }
-
-  /// Calls a function at every server, as FleetClient::call_all(), and blocks this thread until all have
-  /// answered or failed. Time, errors, stop: as call().
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  FleetReplies<detail::ResultOfMethod<M>> call_all(const FleetCallOptions& options, Given&&... arguments) {
+  FleetReplies<detail::ResultOfMethod<M>> make_call_all(const FleetCallOptions& options,
+                                                        Given&&... arguments) const {
     return wait<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
-  /// The same until `wanted` servers have answered well, as FleetClient::call_quorum().
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  FleetReplies<detail::ResultOfMethod<M>> call_quorum(std::size_t wanted, const FleetCallOptions& options,
-                                                      Given&&... arguments) {
+  FleetReplies<detail::ResultOfMethod<M>> make_call_quorum(std::size_t wanted,
+                                                           const FleetCallOptions& options,
+                                                           Given&&... arguments) const {
     return wait<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
   }
+  /// The type of a call that does not compile.
+  template <typename T>
+  static T never();
 
- private:
   template <auto M, typename Outcome, typename Wish, typename... Given>
   Outcome wait(Task<Outcome> (*begins)(detail::FarCall, Wish), const FleetCallOptions& options, Wish wish,
-               Given&&... arguments) {
+               Given&&... arguments) const {
     if (Status refused = way_.check_thread(); !refused.ok()) return refused;
     Status failure;
     auto encoded = detail::EncodedArguments::of<M>(failure, std::forward<Given>(arguments)...);

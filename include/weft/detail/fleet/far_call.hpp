@@ -29,6 +29,9 @@ struct FarCall {
 
 /// The failure of a call through a fleet that has ended.
 Status fleet_has_ended() noexcept;
+/// Returns the failure of a call that another thread or loop waited for; in a fleet's words if it was that
+/// the fleet's loop was stopped.
+Status failure_of_far_call(Status failure, bool lost_its_loop) noexcept;
 /// Says whether the options of a call name memory of its caller's.
 bool names_memory(const FleetCallOptions& options) noexcept;
 

@@ -22,7 +22,7 @@ struct FleetReply {
   Result<R> reply;
 };
 
-/// Outcomes of a call at several servers of a fleet, in the list's order; or why nobody was asked.
+/// Outcomes of a call at several servers of a fleet, in the order of their URLs; or why nobody was asked.
 template <typename R>
 using FleetReplies = Result<std::vector<FleetReply<R>>>;
 
@@ -45,14 +45,14 @@ Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
   TurnOfLoop turn{core->loop()};
   co_await turn;
   FleetRun run{core, method, options, scope};
-  while (core->servers() == 0) {
+  while (core->list().used() == 0) {
     if (Status why = core->hopeless(); !why.ok()) co_return why;
     Task<Result<void>> waiting = run.wait();
     Result<void> waited = co_await std::move(waiting);
     if (!waited.ok()) co_return waited.status();
   }
-  if (wanted != kAllServers && wanted > core->servers()) {
-    co_return quorum_too_large(wanted, core->servers());
+  if (wanted != kAllServers && wanted > core->list().used()) {
+    co_return quorum_too_large(wanted, core->list().used());
   }
   std::deque<FleetHold> holds;
   std::vector<Task<Result<R>>> calls;
@@ -82,20 +82,27 @@ Task<FleetReplies<typename Body::Value>> fleet_call_quorum(std::shared_ptr<Fleet
                                                            const MethodKey& method, FleetCallOptions options,
                                                            std::size_t wanted, Source source) {
   using R = typename Body::Value;
+  if (wanted == 0) co_return quorum_of_none();
   auto asking = fleet_call_all<Body>(std::move(core), method, options, wanted, std::move(source));
   FleetReplies<R> replies = co_await std::move(asking);
   if (!replies.ok()) co_return replies;
   std::vector<FleetReply<R>> good;
+  std::size_t bad = 0;
   Status first;
+  Status cancelled;
   for (FleetReply<R>& one : *replies) {
     if (one.reply.ok()) {
       good.push_back(std::move(one));
-    } else if (first.ok() && one.reply.status().code() != StatusCode::kCancelled) {
+    } else if (one.reply.status().code() == StatusCode::kCancelled) {
+      cancelled = one.reply.status();
+    } else if (++bad == 1) {
       first = one.reply.status();
     }
   }
   if (good.size() >= wanted) co_return good;
-  co_return quorum_not_reached(good.size(), replies->size(), wanted, first);
+  if (bad != 0) co_return quorum_not_reached(good.size(), bad, replies->size(), wanted, first);
+  co_return quorum_not_reached(good.size(), replies->size() - good.size(), replies->size(), wanted,
+                               cancelled);
 }
 
 }  // namespace detail

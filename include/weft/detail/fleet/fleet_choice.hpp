@@ -33,6 +33,8 @@ class FleetChoice {
   std::size_t used() const noexcept { return used_; }
 
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept;
+  /// Says whether the policy picked nobody when it was last asked for a call that nobody was tried for.
+  bool declines() const noexcept { return declines_; }
   /// Says whether a member may be asked although the policy did not pick it.
   bool admits(const FleetMember& member) const noexcept;
   /// Grows where the answer may have become another one.
@@ -53,6 +55,7 @@ class FleetChoice {
   std::size_t used_ = 0;
   bool usable_ = true;
   bool missed_ = false;
+  bool declines_ = false;
 };
 
 }  // namespace weft::detail

@@ -17,7 +17,7 @@
 namespace weft::detail {
 
 /// The servers of a fleet, and whom to call next. Calls share it, so that it outlives the client by those
-/// that are just being told of its end. Thread: its loop's.
+/// that are just being told of its end. Thread: its loop's, but for the constructor.
 class FleetCore {
  public:
   FleetCore(Loop& loop, FleetOptions options, Transports transports);
@@ -29,12 +29,14 @@ class FleetCore {
   const FleetOptions& options() const { return options_; }
   const PoolOptions& pool_options() const { return links_.options(); }
 
+  /// Begins to watch the name, inside a turn.
+  void begin() noexcept;
   /// Ends the process, with words, on a thread that must leave the fleet alone.
   void check_thread() const noexcept;
   /// Ends all calls with kCancelled and closes all connections.
   void close() noexcept;
   /// Returns why no call can be made at all; ok when it can.
-  const Status& misuse() const { return misuse_; }
+  const Status& misuse() const { return misuse_.ok() ? names_.misuse() : misuse_; }
 
   /// Returns a server with a connection, or null, and then something is under way, or hopeless(), or
   /// `method` is to wait until `quiet_until`, which is in the future then.
@@ -44,8 +46,6 @@ class FleetCore {
   bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Begins to connect `member`, if nobody has; false while it cannot be asked.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
-  /// Returns how many servers there are that may be asked.
-  std::size_t servers() const noexcept { return choice_.used(); }
   FleetList& list() noexcept { return list_; }
   /// Returns why none of the servers can be reached; ok while one may.
   Status hopeless() const;
@@ -86,7 +86,7 @@ class FleetCore {
   ReadySearch search_{choice_, links_};
   FleetList list_{choice_, links_};
   bool closed_ = false;
-  FleetNames names_{loop_, list_, links_, counted_};
+  FleetNames names_{loop_, options_, list_, links_, counted_};
 };
 
 }  // namespace weft::detail

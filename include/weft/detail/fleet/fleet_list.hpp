@@ -31,6 +31,8 @@ class FleetList {
 
   /// Returns the servers of the list, in its order.
   std::span<const std::unique_ptr<FleetMember>> members() const noexcept { return members_; }
+  /// Returns how many of them may be asked.
+  std::size_t used() const noexcept { return choice_.used(); }
   std::size_t leaving() const noexcept { return leaving_.size(); }
   /// Ends the calls of all with kCancelled. The records stay for those who hold them.
   void disconnect() noexcept;

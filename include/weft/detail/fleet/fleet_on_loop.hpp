@@ -10,6 +10,7 @@
 
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/fleet/far_call.hpp"
+#include "weft/detail/fleet/fleet_calls.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/runtime/returning_task.hpp"
 #include "weft/detail/runtime/told_task.hpp"
@@ -68,7 +69,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
   }
   Outcome await_resume() {
     if (!failure_.ok()) return std::move(failure_);
-    Status failure = waiting_.take_failure();
+    Status failure = failure_of_far_call(waiting_.take_failure(), waiting_.lost_its_loop());
     if (!failure.ok()) return failure;
     return task_->take();
   }
@@ -84,45 +85,39 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
 
 /// The way to a fleet of another loop: what `weft::on_loop_of(fleet)` gives. May be copied, kept and used by
 /// any thread, also when the fleet has ended: calls fail with kCancelled then.
-class LoopFleet {
+///
+/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto reply =
+/// co_await weft::on_loop_of(fleet).call<f>(x);`. Arguments are encoded here; the answer is decoded on the
+/// fleet's loop. The deadline and the metadata that the coroutine carries go along, and its cancel reaches
+/// the call. Errors beside theirs: kCancelled when the fleet's loop was stopped or the fleet has ended;
+/// kFailedPrecondition in a child of fork, and for a fleet of this very loop with options that name memory.
+class LoopFleet : public detail::FleetCalls<LoopFleet> {
  public:
   explicit LoopFleet(const FleetClient& fleet) : core_(fleet.core()), mailbox_(fleet.loop().mailbox()) {}
 
-  /// Calls a function of one of the servers: `auto reply = co_await weft::on_loop_of(fleet).call<f>(x);`,
-  /// which is a Result<R>. Arguments are encoded here; the answer is decoded on the fleet's loop. The
-  /// deadline and the metadata that the coroutine carries go along, and its cancel reaches the call. Errors:
-  /// those of FleetClient::call(); kCancelled also when the fleet's loop was stopped or the fleet has ended;
-  /// kFailedPrecondition in a child of fork, and for a fleet of this very loop with options that name memory.
+ private:
+  friend detail::FleetCalls<LoopFleet>;
+
   template <auto M, typename... Given>
-    requires(!detail::fleet_options_first<Given...> && detail::CallableWith<M, Given...>)
-  auto call(Given&&... arguments) const {
-    return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
-  }
-  template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  auto call(const FleetCallOptions& options, Given&&... arguments) const {
+  auto make_call(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
-  /// The same with the attachment of the answer: Result<Answer<R>>.
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  auto call_with_attachment(const FleetCallOptions& options, Given&&... arguments) const {
+  auto make_answered_call(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
   }
-  /// Calls a function at every server, as FleetClient::call_all().
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  auto call_all(const FleetCallOptions& options, Given&&... arguments) const {
+  auto make_call_all(const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
-  /// The same until `wanted` servers have answered well, as FleetClient::call_quorum().
   template <auto M, typename... Given>
-    requires detail::CallableWith<M, Given...>
-  auto call_quorum(std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) const {
+  auto make_call_quorum(std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) const {
     return make<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
   }
+  /// The type of a call that does not compile.
+  template <typename T>
+  static Task<T> never();
 
- private:
   template <auto M, typename Outcome, typename Wish, typename... Given>
   detail::FleetCallOnLoop<Outcome, Wish> make(Task<Outcome> (*begins)(detail::FarCall, Wish),
                                               const FleetCallOptions& options, Wish wish,

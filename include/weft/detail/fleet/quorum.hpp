@@ -21,8 +21,12 @@ struct Quorum {
 
 /// The failure of a call that wants more good answers than there are servers to give them.
 Status quorum_too_large(std::size_t wanted, std::size_t servers);
-/// The failure of a call of which `count` of `servers` answered well, and `first` was the first that failed.
-Status quorum_not_reached(std::size_t count, std::size_t servers, std::size_t wanted, const Status& first);
+/// The failure of a call that wants no answer at all.
+Status quorum_of_none();
+/// The failure of a call of which `good` of `servers` answered well and `bad` failed, `first` as the first of
+/// them; the others were cancelled then, since it could not succeed any more.
+Status quorum_not_reached(std::size_t good, std::size_t bad, std::size_t servers, std::size_t wanted,
+                          const Status& first);
 
 /// State that voters share; lives in the frame of when_quorum().
 struct Vote {

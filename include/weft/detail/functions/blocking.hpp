@@ -159,7 +159,7 @@ class BlockingCaller : public detail::BlockingCalls<BlockingCaller> {
 /// answer: `auto reply = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions, such
 /// as a Client, which must exist while this is called and need not be there afterwards. When `stop` is asked
 /// to stop, the calls end with kCancelled. Thread: any.
-template <typename Client>
+template <detail::HasDoor Client>
 BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
   return {detail::door_of(client), std::move(stop)};
 }

@@ -101,8 +101,12 @@ Result<Answer<R>> answer_of(CallErrand& errand) {
   }
 }
 
+/// A client or a pool: whatever has a door of its own, or a CallTarget. A fleet has neither.
+template <typename C>
+concept HasDoor = requires(C& client) { client.door(); } || requires(C& client) { client.target().door(); };
+
 /// The door of a client, of a pool, or of anything that has a CallTarget or a door of its own.
-template <typename Client>
+template <HasDoor Client>
 const std::shared_ptr<CallDoor>& door_of(Client& client) {
   if constexpr (requires { client.door(); }) {
     return client.door();

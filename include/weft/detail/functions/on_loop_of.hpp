@@ -84,7 +84,7 @@ class LoopCaller {
 /// Calls functions of a client that belongs to another loop. `client` is anything that calls functions, such
 /// as a Client, which must exist while this is called and need not be there afterwards. Thread: any; what it
 /// gives is awaited inside a turn of a loop.
-template <typename Client>
+template <detail::HasDoor Client>
 LoopCaller on_loop_of(Client& client) {
   return LoopCaller{detail::door_of(client)};
 }

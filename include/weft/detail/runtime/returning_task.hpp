@@ -65,6 +65,8 @@ class ReturningTask : private CancelListener {
   void begin(ToldTask& task, bool borrows, CancelScope* scope, std::coroutine_handle<> coroutine);
   /// Why the task gave nothing, once the coroutine goes on; ok when it did, or threw.
   Status take_failure() noexcept;
+  /// Says whether it was because the task's loop was stopped.
+  bool lost_its_loop() const noexcept { return return_ != nullptr && task_->lost_its_loop(); }
 
  private:
   void on_cancel(CancelReason reason) noexcept override;

@@ -46,6 +46,8 @@ class ToldTask : public Errand {
 
   /// Why the coroutine did not come to its end; ok when it gave something, or threw. Once told.
   Status take_failure() noexcept { return std::move(failure_); }
+  /// Says whether it was because the loop was stopped. Once told.
+  bool lost_its_loop() const noexcept { return lost_its_loop_; }
 
  protected:
   explicit ToldTask(std::shared_ptr<Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
@@ -102,6 +104,7 @@ class ToldTask : public Errand {
   CancelScope scope_;
   bool runs_ = false;
   bool has_ended_ = false;
+  bool lost_its_loop_ = false;
 };
 
 /// The same with what the coroutine gives.
