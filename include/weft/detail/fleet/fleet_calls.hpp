@@ -57,7 +57,7 @@ class FleetCalls {
     }
   }
   template <auto M>
-  void call(const CallOptions& options, ...) const {
+  void call(const CallOptions& /*options*/, ...) const {
     explain_fleet_options<M>();
   }
 
@@ -71,7 +71,7 @@ class FleetCalls {
     }
   }
   template <auto M>
-  void call_with_attachment(const CallOptions& options, ...) const {
+  void call_with_attachment(const CallOptions& /*options*/, ...) const {
     explain_fleet_options<M>();
   }
 
@@ -93,7 +93,7 @@ class FleetCalls {
     }
   }
   template <auto M>
-  void call_all(const CallOptions& options, ...) const {
+  void call_all(const CallOptions& /*options*/, ...) const {
     explain_fleet_options<M>();
   }
 
@@ -116,7 +116,7 @@ class FleetCalls {
     }
   }
   template <auto M>
-  void call_quorum(std::size_t wanted, const CallOptions& options, ...) const {
+  void call_quorum(std::size_t /*wanted*/, const CallOptions& /*options*/, ...) const {
     explain_fleet_options<M>();
   }
 
