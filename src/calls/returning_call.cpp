@@ -18,7 +18,7 @@ void ReturningCall::abandon() noexcept {
   if (borrows() && !is_in_child) told_.wait(Deadline::infinite());
 }
 
-// What the caller may do once it was told: end everything but this record, its home's mailbox included.
+// Once the caller was told, it may end everything but this record, its home's mailbox included.
 void ReturningCall::tell() noexcept {
   const std::shared_ptr<Mailbox> home = home_mailbox_;
   hold();

@@ -76,7 +76,7 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
     return receive_into_landing(places);
   }
   const std::size_t room = chunk_->capacity() - filled_;
-  // What lands nowhere, or not in place, comes through the chunk.
+  // Bytes that land nowhere, or not in place, come through the chunk.
   places[0] = {chunk_->data() + filled_, state_ == State::kAttachment ? room : room_.bounded(room)};
   return 1;
 }
