@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -41,14 +41,21 @@ inline SeenPayload look_at_pattern(Bytes pattern) {
 template <>
 struct weft::CodecTraits<weft::perf::TaggedPattern> {
   static constexpr std::size_t kMinEncodedSize = 4;
+  static constexpr bool kShowsRuns = true;  // the pattern is there as long as the calls
   static void encoded_size(detail::Sizer& size, const perf::TaggedPattern& value) {
-    size.add(as_text(value.pattern));
+    size.count(value.pattern.size());
+    const std::size_t tag_bytes = tag_bytes_of(value);
+    size.skip(tag_bytes);
+    size.add_run(value.pattern.data() + tag_bytes, value.pattern.size() - tag_bytes);
   }
   static void encode(detail::Encoder& to, const perf::TaggedPattern& value) {
     to.write_count(value.pattern.size());
-    std::byte* const payload = to.reserve(value.pattern.size());
-    if (!value.pattern.empty()) std::memcpy(payload, value.pattern.data(), value.pattern.size());
-    load::write_tag({payload, value.pattern.size()}, value.tag);
+    const std::size_t tag_bytes = tag_bytes_of(value);
+    load::write_tag({to.reserve(tag_bytes), tag_bytes}, value.tag);
+    to.write_run(value.pattern.data() + tag_bytes, value.pattern.size() - tag_bytes);
+  }
+  static std::size_t tag_bytes_of(const perf::TaggedPattern& value) {
+    return std::min(value.pattern.size(), load::kTagBytes);
   }
   static bool decode(detail::Decoder&, perf::TaggedPattern&) { return false; }
   static constexpr void append_schema(detail::SchemaWriter& to) { to.type<std::string>(); }

@@ -57,32 +57,58 @@ void AnswerWriter::wake_room_waiter() {
   session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
-std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
-                                      std::uint64_t attachment_bytes) {
+inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
+                                std::size_t held, wire::AnswerHead& head) {
   if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
     fail(id, over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's",
                         kClientsBodyOption));
-    return nullptr;
+    return false;
   }
   if (attachment_bytes > session_.peer().attachment_bytes_max) [[unlikely]] {
     fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer().attachment_bytes_max,
                         "the caller's", kClientsAttachmentOption));
-    return nullptr;
+    return false;
   }
-  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(body_bytes + wire::kHeaderBytes))
-      [[unlikely]] {
+  if (held > FrameOutput::kSmallBytes && !session_.output().reserve(held + wire::kHeaderBytes)) [[unlikely]] {
     const Refusal why = no_memory_for_answer();
     refuse(id, why.reason, why.status);
-    return nullptr;
+    return false;
   }
-  wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
+  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
+  head.id = id;
   if (attachment_bytes == 0) [[likely]] {
-    return session_.output().begin(head.header());
+    return true;
   }
   head.flags = wire::FrameFlags::kAttachment;
   if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
   head.attachment_bytes = attachment_bytes;
+  return true;
+}
+
+std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
+                                      std::uint64_t attachment_bytes) {
+  wire::AnswerHead head;
+  if (!admit(id, body_bytes, attachment_bytes, body_bytes, head)) [[unlikely]] {
+    return nullptr;
+  }
   return session_.output().begin(head.header());
+}
+
+bool AnswerWriter::lends_runs() const noexcept {
+  return session_.output().lends_runs();
+}
+
+std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_bytes,
+                                             std::uint64_t attachment_bytes, const LentRuns& runs,
+                                             const ChunkRef& chunk) {
+  wire::AnswerHead head;
+  const std::size_t held = body_bytes - runs.bytes() + chunk->capacity();
+  if (!admit(id, body_bytes, attachment_bytes, held, head)) return nullptr;
+  return session_.output().begin_around(head.header(), runs);
+}
+
+void AnswerWriter::put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) {
+  session_.output().end_around(runs, nullptr, chunk, attachment_follows);
 }
 
 void AnswerWriter::end_answer() {

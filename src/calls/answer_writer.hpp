@@ -49,6 +49,10 @@ class AnswerWriter final : public AnswerSink {
 
  private:
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
+  bool lends_runs() const noexcept override;
+  std::byte* begin_answer_around(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
+                                 const LentRuns& runs, const ChunkRef& chunk) override;
+  void put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) override;
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   bool reserve_copy(std::uint64_t bytes) override;
@@ -63,6 +67,9 @@ class AnswerWriter final : public AnswerSink {
   std::shared_ptr<PeerTarget> peer() override;
   void finish() override;
 
+  /// Fills `head` for an answer for which `held` bytes of memory are held. False: it was failed in its place.
+  [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
+                                    std::size_t held, wire::AnswerHead& head);
   bool queue_transfer(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes>& wishes);
   std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/call_details.hpp"
 
+#include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
@@ -9,6 +10,12 @@
 #include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::detail {
+
+CallDetails* CallDetails::make_own() noexcept {
+  auto* const details = new (std::nothrow) CallDetails(CallOptions{}, false);
+  if (details != nullptr) details->is_own_ = true;
+  return details;
+}
 
 void CallDetails::begin_progress() const {
   if (!options.progress->is_taken()) options.progress->begin(options.attachment.bytes());
@@ -23,8 +30,13 @@ void CallDetails::run_on(Loop& loop) {
   if (bytes != 0) options.progress->marks().begin(attachment_, bytes, options.progress);
 }
 
-void CallDetails::end_pass(const Status& outcome) noexcept {
-  std::exchange(pass_, nullptr)->end(outcome);
+// A pass has details of its own where the call had none, so these are one or the other.
+void CallDetails::end_rarely(const Status& outcome) noexcept {
+  if (is_own_) {
+    delete this;
+  } else {
+    std::exchange(pass_, nullptr)->end(outcome);
+  }
 }
 
 void CallDetails::begin_again() noexcept {

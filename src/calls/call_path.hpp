@@ -26,10 +26,12 @@ namespace weft::detail {
 }
 
 [[gnu::always_inline]] inline Begun CallsOut::begin(PendingCall& call, std::size_t body_bytes) {
-  if (body_bytes > small_body_bytes_) [[unlikely]] {
-    if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
+  if (body_bytes >= LentRuns::kRunBytesMin) [[unlikely]] {
+    return begin_large(call, body_bytes);
   }
-  if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
+  if (body_bytes > small_body_bytes_ || !call.request().is_plain()) {
+    return begin_with_options(call, body_bytes, nullptr);
+  }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.timeout = call.request().default_timeout;
   return queue(call, head, session_.output().needs_end());
@@ -45,12 +47,13 @@ inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::si
 
 // The head never has an address here, so it goes from registers into the outbox.
 [[gnu::always_inline]] inline Begun CallsOut::queue(PendingCall& call, wire::RequestHead head,
-                                                    bool needs_sent) {
+                                                    bool needs_sent, const LentRuns* runs) {
   if (!table_.has_slot()) [[unlikely]] {
     return refuse_for_memory(call);
   }
   head.id = table_.enter(call, session_.connection().outbox().position());
-  std::byte* body = session_.output().begin(head.header());
+  std::byte* body = runs == nullptr ? session_.output().begin(head.header())
+                                    : session_.output().begin_around(head.header(), *runs);
   if (body == nullptr) [[unlikely]] {
     table_.take_back(head.id);
     return refuse_for_memory(call);

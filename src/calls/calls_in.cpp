@@ -139,7 +139,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   if (method->straight) [[likely]] {
     const CallCounting::Taking taking{counting_, frame.header.id};
-    InlineCall call{answers_, request.id(), arguments_of(frame)};
+    InlineCall call{answers_, request.id(), arguments_of(frame), &chunk};
     method->serve_inline(*method, call);
     return {};
   }
@@ -167,12 +167,12 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
   }
   const CallCounting::Taking taking{counting_, frame.header.id};
   if (pass == nullptr) {
-    InlineCall call{answers_, request.id(), arguments_of(frame)};
+    InlineCall call{answers_, request.id(), arguments_of(frame), &chunk};
     method.serve_inline(method, call);
     return {};
   }
   InterceptedSink sink{answers_, *pass};
-  InlineCall call{sink, request.id(), arguments_of(frame)};
+  InlineCall call{sink, request.id(), arguments_of(frame), &chunk};
   method.serve_inline(method, call);
   pass->conclude();
   return {};

@@ -86,22 +86,30 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
   return session.output().reserve(attachment_bytes);
 }
 
-}  // namespace
-
-Status CallsOut::admit_body(std::size_t body_bytes) {
-  if (body_bytes > session_.peer().body_bytes_max) {
-    return over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
-                      kServersBodyOption);
-  }
-  if (session_.output().reserve(body_bytes + wire::kHeaderBytes)) return {};
+/// Reserves memory for what of a large body is not lent.
+Status admit_body(Session& session, std::size_t body_bytes, std::size_t lent_bytes) {
+  if (session.output().reserve(body_bytes - lent_bytes + wire::kHeaderBytes)) return {};
   return Status::of<kNoRoomForRequest>();
 }
+
+}  // namespace
 
 Begun refuse_for_memory(PendingCall& call) {
   return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
-Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
+// What the caller has until its call ends is sent from there. Carriers beside the stream take leased memory
+// for an attachment's.
+Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
+  LentRuns runs;
+  if (session_.output().lends_runs() && session_.connection().capabilities().lends_runs)
+    call.offer_runs(runs);
+  if (runs.empty()) return begin_with_options(call, body_bytes, nullptr);
+  const Begun begun = begin_with_options(call, body_bytes, &runs);
+  return begun.body == nullptr ? begun : call.write_around(begun.body, runs);
+}
+
+Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes, const LentRuns* runs) {
   const Bytes metadata = call.request().metadata();
   const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
   if (metadata.size() > wire::kMetadataBytesMax) {
@@ -109,11 +117,13 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
         over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
   if (body_bytes > session_.peer().body_bytes_max) {
-    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer().body_bytes_max,
-                                  "the server's", kServersBodyOption));
+    return call.refuse(over_limit(metadata.empty() ? "a request" : "a request with its metadata", body_bytes,
+                                  session_.peer().body_bytes_max, "the server's", kServersBodyOption));
   }
   if (body_bytes > small_body_bytes_) {
-    if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
+    const std::size_t lent = runs != nullptr ? runs->bytes() : 0;
+    if (Status refused = admit_body(session_, body_bytes, lent); !refused.ok())
+      return call.refuse(std::move(refused));
   }
   if (call.request().method->streams && !session_.streams().are_allowed()) {
     return call.refuse(Status::of<kNoStreams>());
@@ -158,7 +168,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   if (call.request().details != nullptr && call.request().details->options.progress != nullptr) {
     call.request().details->run_on(session_.loop());
   }
-  Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end());
+  Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end(), runs);
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
@@ -207,9 +217,8 @@ void CallsOut::stop_sending(CallDetails& details) {
 
 bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) {
   const OutgoingTransfer& attachment = details.attachment();
-  if (attachment.is_lent() && !attachment.in_pieces() && details.options.attachment.bytes() > copies_max) {
-    return false;
-  }
+  const std::size_t whole = attachment.in_pieces() ? 0 : details.options.attachment.bytes();
+  if (attachment.is_lent() && attachment.runs_bytes() + whole > copies_max) return false;
   Connection& connection = session_.connection();
   if (attachment.leads(connection.outbox()) && !connection.gives_back_at_once(Carrier::Lent::kSending)) {
     return false;

@@ -106,11 +106,11 @@ class CallsOut {
  private:
   [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
-  /// Looks whether a large body may be sent, and reserves memory for it.
-  [[gnu::cold]] Status admit_body(std::size_t body_bytes);
-  Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
+  [[gnu::cold]] Begun begin_large(PendingCall& call, std::size_t body_bytes);
+  /// `runs` of the body, if there are any, are not written; null: it is written whole.
+  Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes, const LentRuns* runs);
   static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
-  Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);
+  Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent, const LentRuns* runs = nullptr);
 
   void count_places() { places_.count(table_.abandoned()); }
 

@@ -33,6 +33,25 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
       room_(std::min(kSmallBytes, high_water_)),
       full_at_(high_water_) {}
 
+std::byte* FrameOutput::begin_around(wire::FrameHeader header, const LentRuns& runs) {
+  const std::size_t bytes = wire::head_bytes(header.body_bytes, false) - runs.bytes();
+  std::byte* const frame = outbox_.append(bytes);
+  if (frame == nullptr) return close_for_memory();
+  store_le<std::uint64_t>(frame + bytes - 8, 0);
+  wire::store_header(frame, header);
+  frame_ = frame;
+  body_bytes_ = header.body_bytes;
+  return frame + wire::kHeaderBytes;
+}
+
+bool FrameOutput::end_around(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk,
+                             bool more_follows) {
+  WEFT_ASSERT(runs.is_placed(), "a body was written otherwise than it was measured");
+  if (outbox_.put_in(runs, lease, chunk, more_follows)) return true;
+  close_for_memory();
+  return false;
+}
+
 void FrameOutput::take_back(const std::byte* body) noexcept {
   WEFT_ASSERT(body == frame_ + wire::kHeaderBytes, "while a body was encoded, another frame was begun");
   outbox_.take_back(frame_);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/calls/limits.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/transport/connection.hpp"
@@ -46,6 +47,13 @@ class FrameOutput {
     body_bytes_ = header.body_bytes;
     return frame + wire::kHeaderBytes;
   }
+  /// The same for a body that is written without `runs`, where lends_runs() says so; end_around() follows.
+  std::byte* begin_around(wire::FrameHeader header, const LentRuns& runs);
+  /// The body was written, and `runs` have their places: puts them in, as Outbox::put_in() does. False when
+  /// memory is out, and then the connection is being closed.
+  bool end_around(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk, bool more_follows);
+  /// Runs of bodies may be sent from where they lie: nothing has to be known of their bytes before.
+  bool lends_runs() const { return !checksums_; }
   /// Has to follow when the body was written.
   void end() {
     if (checksums_) [[unlikely]] {

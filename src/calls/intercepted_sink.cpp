@@ -5,7 +5,16 @@ namespace weft::detail {
 
 std::byte* InterceptedSink::begin_answer(std::uint64_t id, std::size_t bytes,
                                          std::uint64_t attachment_bytes) {
-  std::byte* const body = sink_.begin_answer(id, bytes, attachment_bytes);
+  return begun(sink_.begin_answer(id, bytes, attachment_bytes), bytes);
+}
+
+std::byte* InterceptedSink::begin_answer_around(std::uint64_t id, std::size_t bytes,
+                                                std::uint64_t attachment_bytes, const LentRuns& runs,
+                                                const ChunkRef& chunk) {
+  return begun(sink_.begin_answer_around(id, bytes, attachment_bytes, runs, chunk), bytes);
+}
+
+std::byte* InterceptedSink::begun(std::byte* body, std::size_t bytes) {
   pass_.will_answer(bytes);
   if (body == nullptr) pass_.will_fail(Status::of<kAnswerNotSent>());
   return body;

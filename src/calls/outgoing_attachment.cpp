@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "calls/frame_output.hpp"
 #include "weft/detail/base/assert.hpp"
 
 namespace weft::detail {
@@ -13,6 +14,13 @@ void OutgoingAttachment::begin(AttachmentView memory) noexcept {
   memory_ = RunCursor<const std::byte>{memory};
   marks_ = nullptr;
   left_ = memory.bytes();
+}
+
+void OutgoingAttachment::put_runs_in(FrameOutput& output, const LentRuns& runs) noexcept {
+  const auto leases = static_cast<std::uint32_t>(runs.runs().size());
+  runs_bytes_ = runs.bytes();
+  leases_ += leases;
+  if (!output.end_around(runs, this, {}, left_ != 0)) leases_ -= leases;
 }
 
 // It counts as lent meanwhile: what is copied is given back at once. After a failure its owner gives it up.

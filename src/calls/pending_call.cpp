@@ -141,6 +141,30 @@ Begun PendingCall::wait() {
   return {.outcome = Begun::Outcome::kWaits};
 }
 
+// A call with details has a timer of its own.
+void PendingCall::offer_runs(LentRuns& runs) {
+  find_runs(runs);
+  if (runs.empty() || request_.details != nullptr) return;
+  request_.details = CallDetails::make_own();
+  if (request_.details == nullptr) {
+    runs = LentRuns{};
+  } else if (std::exchange(request_.default_timeout, 0) != 0) {
+    target_->loop().arm(*this, request_.deadline.at());
+  }
+}
+
+Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
+  try {
+    encode_around(body, runs);
+  } catch (...) {  // a hook of the user's
+    out_->take_back(request_, id_, body);
+    return refuse(status_of_encoding());
+  }
+  request_.details->attachment().put_runs_in(out_->session().output(), runs);
+  sent();
+  return {.outcome = Begun::Outcome::kWaits};
+}
+
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
   Begun begun;
   try {
@@ -150,6 +174,7 @@ void PendingCall::begin_waiting(CallsOut& out) noexcept {
     if (begun.body != nullptr) out.take_back(request_, id_, begun.body);
     return fail(status_of_encoding());
   }
+  if (begun.waits()) return;
   if (begun.body == nullptr) return end();
   if (begun.needs_sent()) sent();
 }

@@ -71,6 +71,21 @@ bool is_heard(ServedCall& call) {
   return !call.answered();
 }
 
+/// Lets a worker run `call`. It cannot ask the connection, which may end meanwhile; so what the handler may
+/// ask for is noted before.
+void hand_to_worker(ServedCall& call, CallsHost& host) {
+  AnswerSink& sink = *call.sink();
+  if (call.method().takes_attachment) {  // it has a context to ask
+    call.envelope().endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
+        sink.local_endpoint(), sink.remote_endpoint(), sink.peer_identity(), sink.peer()});
+  }
+  Loop& loop = call.loop();
+  if (call.stream() != nullptr) call.envelope().exchange.reset(new ServedExchange{loop, *call.stream()});
+  const Deadline deadline = call.scope().deadline();
+  if (!deadline.is_infinite()) call.parts().run_until = loop.now() + deadline.remaining(loop.now()) / 2;
+  if (const auto refusal = host.workers->submit(call)) call.refuse_unrun(*refusal);
+}
+
 /// Base of a record that has its parts in one block, so that they outlive it.
 struct PartsPlace {
   explicit PartsPlace(ServedCall& call) noexcept : parts_here(call) {}
@@ -164,7 +179,7 @@ void ServedCall::start() {
         detail::start(task_, &scope_, *this);
         return;
       case HandlerKind::kBlocking:
-        return hand_to_worker();
+        return hand_to_worker(*this, *host_);
       default:
         method_->serve_record(*method_, *this);
         if (method_->delayed) return let_go_unanswered();
@@ -178,19 +193,6 @@ void ServedCall::start() {
     }
     let_go();
   }
-}
-
-// A worker cannot ask the connection, which may end meanwhile; so what the handler may ask for is noted
-// before.
-void ServedCall::hand_to_worker() {
-  if (method_->takes_attachment) {  // it has a context to ask
-    envelope().endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
-        sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity(), sink_->peer()});
-  }
-  if (stream_ != nullptr) envelope().exchange.reset(new ServedExchange{*loop_, *stream_});
-  const Deadline deadline = scope_.deadline();
-  if (!deadline.is_infinite()) parts().run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
-  if (const auto refusal = host_->workers->submit(*this)) refuse_unrun(*refusal);
 }
 
 void ServedCall::refuse_unrun(const Refusal& refusal) {
@@ -243,7 +245,7 @@ Status ServedCall::carry_failure(Status failure, AnswerBody& charge) const noexc
   return charge.charge_in_place(text, *host_->memory->shared()) ? std::move(failure) : shortened(failure);
 }
 
-std::byte* ServedCall::begin_answer(std::size_t bytes) {
+std::byte* ServedCall::begin_answer(std::size_t bytes, const LentRuns* runs) {
   if (off_loop_) {
     late_failure_ = make_answer(bytes, parts().late_body);
     if (!late_failure_.ok()) return nullptr;
@@ -261,7 +263,9 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     return nullptr;
   }
   const std::size_t attached = envelope != nullptr ? envelope->answer_attachment.size() : 0;
-  std::byte* body = sink_->begin_answer(id(), bytes, attached);
+  std::byte* const body =
+      runs == nullptr ? sink_->begin_answer(id(), bytes, attached)
+                      : sink_->begin_answer_around(id(), bytes, attached, *runs, request_.kept.chunk());
   if (body == nullptr) {
     note_failure(*this, Status::of<kAnswerNotSent>());
     conclude();
@@ -269,9 +273,13 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
   return body;
 }
 
-void ServedCall::end_answer() {
+void ServedCall::end_answer(const LentRuns* runs) {
   if (off_loop_) return;
   CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
+  if (runs != nullptr) [[unlikely]] {
+    const bool has_attachment = envelope != nullptr && !envelope->answer_attachment.empty();
+    sink_->put_runs_in(*runs, request_.kept.chunk(), has_attachment);
+  }
   if (envelope == nullptr || (envelope->answer_attachment.empty() && envelope->wishes == nullptr)) {
     sink_->end_answer();
   } else {

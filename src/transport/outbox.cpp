@@ -79,7 +79,7 @@ bool Outbox::extend_limit(std::size_t bytes) noexcept {
   std::byte* const end = open_chunk_->data() + open_chunk_->capacity();
   const auto left = static_cast<std::size_t>(end - cursor_);
   if (left < bytes) return false;
-  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, early_sends_.bytes()));
+  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, policy_.early_sends.bytes()));
   return true;
 }
 
@@ -89,8 +89,9 @@ void Outbox::tell_queued() noexcept {
 
 void Outbox::tell_much() noexcept {
   // Of what is queued some may be begun.
-  if (!early_sends_.are_due(position() - handed_over(), frames_) || giving_back_ || drain_ == nullptr) return;
-  early_sends_.expect_more(std::max(frames_, 1));
+  if (!policy_.early_sends.are_due(position() - handed_over(), frames_) || giving_back_ || drain_ == nullptr)
+    return;
+  policy_.early_sends.expect_more(std::max(frames_, 1));
   drain_->on_much_queued();
 }
 
@@ -119,7 +120,7 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
     seal_and_push({nullptr, 0, &lease}, cursor_);
     return true;
   }
-  const bool copied = bytes.empty() || lease_policy_.copies(bytes.size());
+  const bool copied = bytes.empty() || policy_.leases.copies(bytes.size());
   const std::size_t room = (copied ? bytes.size() : 8) + QueuedAttachment::kEndBytesMax;
   // Two pieces: the open one may be sealed, and the lease is one.
   if (!pieces_.reserve(2)) return false;
@@ -157,7 +158,7 @@ std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_
   while (queued < bytes && behind < list + kListBytes) {
     Bytes run = from.rest();
     run = run.first(std::min(run.size(), bytes - queued));
-    if (queued > 0 && !lease_policy_.gathers(run.size())) break;
+    if (queued > 0 && !policy_.leases.gathers(run.size())) break;
     behind =
         reinterpret_cast<std::byte*>(new (behind) iovec{const_cast<std::byte*>(run.data()), run.size()} + 1);
     attachment_.add(run);
@@ -181,6 +182,22 @@ void Outbox::seal_and_push(QueuedPiece piece, std::byte* next) noexcept {
   open_chunk_ = std::move(chunk);
   move_cursor(next);
   open_begin_ = cursor_;
+}
+
+bool Outbox::put_in(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk,
+                    bool more_follows) noexcept {
+  if (!pieces_.reserve(2 * runs.runs().size())) return false;
+  for (const LentRuns::Run& run : runs.runs()) {
+    WEFT_ASSERT(open_begin_ <= run.at && run.at <= cursor_, "runs are put into what was queued last");
+    const auto before = static_cast<std::size_t>(run.at - open_begin_);
+    if (before > 0) pieces_.push({open_begin_, before, nullptr, open_chunk_});
+    pieces_.push({run.bytes.data(), run.bytes.size(), lease, chunk});
+    sealed_bytes_ += before + run.bytes.size();
+    origin_ -= run.bytes.size();  // its bytes come before the cursor
+    open_begin_ = run.at;
+  }
+  if (!more_follows) tell_much();
+  return true;
 }
 
 // Nothing else is ever read in place.

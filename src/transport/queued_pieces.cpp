@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace weft::detail {
 
@@ -45,14 +46,16 @@ std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
   return index;
 }
 
-// Pieces of one chunk follow each other, with nothing but leased ones between them.
+// Pieces of one chunk follow each other, with nothing but leased ones between them, or those of one other
+// chunk that was received.
 std::size_t QueuedPieces::held_bytes(const ChunkRef& open) const noexcept {
   std::size_t bytes = 0;
   const Chunk* last = nullptr;
+  const Chunk* other = nullptr;
   const auto count = [&](const ChunkRef& chunk) {
     if (!chunk || chunk.get() == last) return;
-    last = chunk.get();
-    bytes += last->capacity();
+    if (chunk.get() != other) bytes += chunk->capacity();
+    other = std::exchange(last, chunk.get());
   };
   for (std::uint32_t index = 0; index < size_; ++index) count((*this)[index].chunk);
   count(open);

@@ -11,10 +11,16 @@ namespace weft::detail::memory {
 
 namespace {
 
-constexpr Capabilities kMemory{
-    .name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = false, .gathers = true};
-constexpr Capabilities kNetwork{
-    .name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true, .gathers = true};
+constexpr Capabilities kMemory{.name = "memory",
+                               .lease_bytes_min = 16 * 1024,
+                               .peer_may_vanish = false,
+                               .gathers = true,
+                               .lends_runs = true};
+constexpr Capabilities kNetwork{.name = "memory",
+                                .lease_bytes_min = 16 * 1024,
+                                .peer_may_vanish = true,
+                                .gathers = true,
+                                .lends_runs = true};
 
 }  // namespace
 

@@ -25,13 +25,15 @@ constexpr Capabilities kTcp{.name = "tcp",
                             .lone_piece_bytes = kLonePieceBytes,
                             .few_frames_bytes = kFewFramesBytes,
                             .peer_may_vanish = true,
-                            .gathers = true};
+                            .gathers = true,
+                            .lends_runs = true};
 constexpr Capabilities kUnix{.name = "unix",
                              .lease_bytes_min = 16 * 1024,
                              .lone_piece_bytes = kLonePieceBytes,
                              .few_frames_bytes = kFewFramesBytes,
                              .peer_may_vanish = true,
-                             .gathers = true};
+                             .gathers = true,
+                             .lends_runs = true};
 
 bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;

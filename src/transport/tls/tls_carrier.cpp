@@ -19,7 +19,8 @@ constexpr Capabilities kTls{.name = "tls",
                             .lone_piece_bytes = 512 * 1024,
                             .few_frames_bytes = 128 * 1024,
                             .peer_may_vanish = true,
-                            .gathers = true};
+                            .gathers = true,
+                            .lends_runs = true};
 
 constexpr Duration kLinger = std::chrono::seconds{1};
 /// A part of a handshake that took so long is followed by others' turn.

@@ -70,6 +70,86 @@ class Outboxes : public ::testing::Test {
   Outbox outbox_{pool_, &drain_, LeasePolicy{100}};
 };
 
+// Frames with runs of a lease's or of a chunk's, sent in parts of any size and now and then taken over.
+TEST_F(Outboxes, RunsThatArePutIntoAFrameLeaveInTheirPlaces) {
+  unsigned state = 7;
+  const auto below = [&](std::size_t bound) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % bound;
+  };
+  for (int round = 0; round < 300; ++round) {
+    Outbox outbox{pool_, &drain_, LeasePolicy{100}};
+    Lease lease{std::string(LentRuns::kRunBytesMin + 8000, '\0')};
+    for (char& each : lease.bytes) each = static_cast<char>(below(256));
+    const ChunkRef received = pool_.acquire(lease.bytes.size());
+    std::memcpy(received->data(), lease.bytes.data(), lease.bytes.size());
+    std::string expected;
+    std::string sent;
+    int leases = 0;
+    for (int frames = 0; frames < 6; ++frames) {
+      const std::size_t written = 8 * (1 + below(60));
+      std::byte* const frame = outbox.append(written);
+      ASSERT_NE(frame, nullptr);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(frame) % 8, 0u);
+      for (std::size_t i = 0; i < written; ++i) frame[i] = static_cast<std::byte>('a' + below(20));
+      LentRuns runs;
+      const bool is_leased = below(2) == 0;
+      std::size_t at = 0;
+      for (std::size_t left = below(4); left > 0; --left) {
+        const std::size_t before = at;
+        at += below(written - at + 1);
+        expected.append(reinterpret_cast<const char*>(frame) + before, at - before);
+        const std::size_t bytes = LentRuns::kRunBytesMin + 8 * below(900);
+        const Bytes run = is_leased ? as_bytes(lease.bytes).first(bytes) : Bytes{received->data(), bytes};
+        expected.append(as_text(run));
+        runs.offer(run);
+        ASSERT_EQ(runs.place(run, frame + at), bytes);
+        if (is_leased) ++leases;
+      }
+      ASSERT_TRUE(outbox.put_in(runs, is_leased ? &lease : nullptr, is_leased ? ChunkRef{} : received, true));
+      expected.append(reinterpret_cast<const char*>(frame) + at, written - at);
+      EXPECT_EQ(outbox.position(), expected.size());
+      if (below(3) == 0) {
+        for (int taken = leases - lease.released; taken > 0; --taken) ASSERT_TRUE(outbox.take_over(lease));
+        EXPECT_EQ(lease.released, leases);
+      }
+      std::size_t part = below(outbox.queued_bytes() + 1);
+      while (part > 0) {
+        std::vector<iovec> places(1 + below(10));
+        places.resize(outbox.segments(places));
+        const std::size_t piece = std::min(part, places.front().iov_len);
+        sent.append(static_cast<const char*>(places.front().iov_base), piece);
+        outbox.consume(piece);
+        part -= piece;
+      }
+    }
+    std::vector<iovec> places(100);
+    places.resize(outbox.segments(places));
+    for (const iovec& place : places) sent.append(static_cast<const char*>(place.iov_base), place.iov_len);
+    ASSERT_EQ(sent, expected) << round;
+    outbox.consume(outbox.queued_bytes());
+    EXPECT_EQ(lease.released, leases);
+    EXPECT_EQ(received->references(), 1u);
+  }
+}
+
+TEST_F(Outboxes, AChunkThatRunsLieInIsHeldOnceHoweverManyTheyAre) {
+  const ChunkRef received = pool_.acquire(2 * LentRuns::kRunBytesMin);
+  std::size_t own = 0;
+  for (int frames = 0; frames < 5; ++frames) {
+    std::byte* const frame = outbox_.append(64);
+    ASSERT_NE(frame, nullptr);
+    std::memset(frame, 0, 64);
+    if (frames == 0) own = outbox_.held_bytes();
+    LentRuns runs;
+    const Bytes run{received->data(), LentRuns::kRunBytesMin};
+    runs.offer(run);
+    ASSERT_EQ(runs.place(run, frame + 32), run.size());
+    ASSERT_TRUE(outbox_.put_in(runs, nullptr, received, true));
+  }
+  EXPECT_EQ(outbox_.held_bytes(), own + received->capacity());
+}
+
 // Lists of runs of random lengths, short ones among them, between frames, sent in parts of any size and now
 // and then taken over: what leaves is what a copy of it all would be.
 TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {

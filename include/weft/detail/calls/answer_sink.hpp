@@ -7,11 +7,13 @@
 #include <string>
 
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/answer_wishes.hpp"
 #include "weft/detail/calls/refusal_reason.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail {
@@ -36,6 +38,23 @@ class AnswerSink {
   virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
                                   std::uint64_t attachment_bytes) = 0;
   virtual void end_answer() = 0;
+  /// Runs in the chunk that a request came in may be part of its answer's body.
+  virtual bool lends_runs() const noexcept { return false; }
+  /// As begin_answer(), where lends_runs() says so, for a body that is written without `runs`, which lie in
+  /// `chunk`; put_runs_in() follows when it is written, and then an end.
+  virtual std::byte* begin_answer_around(std::uint64_t id, std::size_t body_bytes,
+                                         std::uint64_t attachment_bytes, const LentRuns& runs,
+                                         const ChunkRef& chunk) {
+    static_cast<void>(runs);
+    static_cast<void>(chunk);
+    return begin_answer(id, body_bytes, attachment_bytes);
+  }
+  /// `runs` have their places; with `attachment_follows` end_answer_with() is next.
+  virtual void put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) {
+    static_cast<void>(runs);
+    static_cast<void>(chunk);
+    static_cast<void>(attachment_follows);
+  }
   /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
   virtual void take_back_answer(const std::byte* body) = 0;
   /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `wishes` may be null, and

@@ -34,19 +34,41 @@ concept CallBody = AnswerReader<B> && std::move_constructible<B> && requires(con
   body.write(to);
 };
 
+/// Tells which long runs of its body stay unchanged where they are until the call has ended, so that they are
+/// sent from there: find_runs() offers them, and write_around() is write() without those that were taken.
+template <typename B>
+concept LendingBody = requires(const B& body, std::byte* to, LentRuns& runs) {
+  body.find_runs(runs);
+  body.write_around(to, runs);
+};
+
+/// Base of a call with its body, which the connection may be reading until the call is gone: listed before
+/// it, so that it is destroyed after it.
+template <AnswerReader Reader>
+class WithBody {
+ protected:
+  template <typename... Arguments>
+  explicit WithBody(std::in_place_t, Arguments&&... arguments)
+      : body_(std::forward<Arguments>(arguments)...) {}
+  ~WithBody() = default;
+
+  Reader body_;
+};
+
 /// The part of a call that knows what its answer is.
 template <AnswerReader Reader>
-class AnsweredCall : public PendingCall {
+class AnsweredCall : protected WithBody<Reader>, public PendingCall {
  public:
   using R = typename Reader::Value;
 
   template <typename... Arguments>
   AnsweredCall(CallTarget& target, const MethodKey& method, CallDetails* details, Arguments&&... arguments)
-      : PendingCall(target, method, details), body_(std::forward<Arguments>(arguments)...) {}
+      : WithBody<Reader>(std::in_place, std::forward<Arguments>(arguments)...),
+        PendingCall(target, method, details) {}
   /// Only before it is begun.
   AnsweredCall(AnsweredCall&& other, CallDetails* details) noexcept
-      : PendingCall(std::move(other), details),
-        body_(std::move(other.body_)) {}  // NOLINT(bugprone-use-after-move)
+      : WithBody<Reader>(std::in_place, std::move(other.body_)),
+        PendingCall(std::move(other), details) {}  // NOLINT(bugprone-use-after-move): each takes its part
 
  protected:
   ~AnsweredCall() = default;
@@ -73,7 +95,7 @@ class AnsweredCall : public PendingCall {
     }
   }
 
-  Reader body_;
+  using WithBody<Reader>::body_;
 };
 
 /// Base classes that hold what has to outlive a call; they are listed before it, so that they are destroyed
@@ -91,8 +113,9 @@ struct WithoutDetails {
 enum class Returns : std::uint8_t { kResult, kAnswer };
 
 /// A call that is made when it is awaited, once, by itself or within when_all(), race() or block_on(). What
-/// its body refers to stays until then. Cancel: total while it waits for a connection, after that the peer is
-/// told and the outcome is unknown. `Details` is WithDetails for a call with options, kAnswer needs it.
+/// its body refers to stays there, unchanged, until it has ended. Cancel: total while it waits for a
+/// connection, after that the peer is told and the outcome is unknown. `Details` is WithDetails for a call
+/// with options, kAnswer needs it.
 template <CallBody Body, Returns kReturns, typename Details>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] AwaitedCall final
     : Details,
@@ -162,6 +185,12 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
  private:
   std::size_t body_bytes() const final { return Base::body_.bytes(); }
   void encode_body(std::byte* to) const final { Base::body_.write(to); }
+  void find_runs(LentRuns& runs) const final {
+    if constexpr (LendingBody<Body>) Base::body_.find_runs(runs);
+  }
+  void encode_around(std::byte* to, LentRuns& runs) const final {
+    if constexpr (LendingBody<Body>) Base::body_.write_around(to, runs);
+  }
 
   Resumption resumption_;
 };

@@ -29,6 +29,9 @@ class CallDetails {
       begin_progress();
     }
   }
+  /// Details of a call that was begun without, which are gone when it has ended or was given up. Null when
+  /// memory is out.
+  static CallDetails* make_own() noexcept;
   /// Before the call begins.
   CallDetails(const CallDetails& other) : CallDetails(other.options, other.returns_attachment) {}
   CallDetails& operator=(const CallDetails&) = delete;
@@ -53,17 +56,17 @@ class CallDetails {
   void left() noexcept {
     if (has_progress_) give_progress_back();
   }
-  /// The call has ended. These details may be gone afterwards, if they are those of its pass.
+  /// The call has ended. These details may be gone afterwards, if they are its own or those of its pass.
   void ended(const Status& outcome) noexcept {
     left();
-    if (pass_ != nullptr) [[unlikely]] {
-      end_pass(outcome);
+    if (pass_ != nullptr || is_own_) [[unlikely]] {
+      end_rarely(outcome);
     }
   }
   /// The call ends without an outcome: nobody waits for it any more. They may be gone as well.
   void given_up() noexcept {
-    if (pass_ != nullptr) [[unlikely]] {
-      end_pass(Status::of<kGivenUp>());
+    if (pass_ != nullptr || is_own_) [[unlikely]] {
+      end_rarely(Status::of<kGivenUp>());
     }
   }
   /// The call passes interceptors: `pass` hears of its end.
@@ -98,13 +101,14 @@ class CallDetails {
 
   void begin_progress() const;
   void give_progress_back() noexcept;
-  [[gnu::cold]] void end_pass(const Status& outcome) noexcept;
+  [[gnu::cold]] void end_rarely(const Status& outcome) noexcept;
   void progress_expects(std::uint64_t bytes) const noexcept;
   void progress_received(std::uint64_t bytes) const noexcept;
 
   RequestTransfer attachment_;
   ArrivingAnswer arriving_;
   bool has_progress_ = false;
+  bool is_own_ = false;
   /// Null when the call passes no interceptors, or has ended.
   ClientPass* pass_ = nullptr;
   Status landing_refusal_;

@@ -26,7 +26,8 @@ struct [[nodiscard]] Begun {
   /// As wide as a register, in which it is returned.
   enum class Outcome : std::uint32_t {
     kEnded,          ///< it could not be sent, and the call knows why
-    kWaits,          ///< for a connection or for room: the call is asked for its body later
+    kWaits,          ///< for a connection or for room, where the call is asked for its body later; or for its
+                     ///< end, with its body written
     kWrite,          ///< the request has its place: the body is written to `body` at once
     kWriteThenSent,  ///< the same, and PendingCall::sent() follows
   };

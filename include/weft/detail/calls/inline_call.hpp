@@ -9,15 +9,33 @@
 
 namespace weft::detail {
 
+/// Tells whether `body` is enough of `chunk`, where it was received, to keep all of that.
+inline bool is_worth_keeping(const ChunkRef& chunk, Bytes body) {
+  return chunk && body.size() >= chunk->capacity() / 4;
+}
+
 /// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.
 class InlineCall {
  public:
-  InlineCall(AnswerSink& sink, std::uint64_t id, Bytes body) : sink_(&sink), id_(id), body_(body) {}
+  /// `body` is in `chunk`, which outlives the call; null: in memory that ends with it.
+  InlineCall(AnswerSink& sink, std::uint64_t id, Bytes body, const ChunkRef* chunk = nullptr)
+      : sink_(&sink), id_(id), body_(body), chunk_(chunk) {}
 
   Bytes body() const { return body_; }
   /// Room for the answer's body, to be encoded at once, then end_answer(); null when it cannot be sent.
   std::byte* begin_answer(std::size_t bytes) { return sink_->begin_answer(id_, bytes, 0); }
   void end_answer() { sink_->end_answer(); }
+  /// Runs in the request's body may be sent from there: the answer is begun and ended with them.
+  bool lends_runs() const {
+    return chunk_ != nullptr && is_worth_keeping(*chunk_, body_) && sink_->lends_runs();
+  }
+  std::byte* begin_answer(std::size_t bytes, const LentRuns* runs) {
+    return sink_->begin_answer_around(id_, bytes, 0, *runs, *chunk_);
+  }
+  void end_answer(const LentRuns* runs) {
+    sink_->put_runs_in(*runs, *chunk_, false);
+    sink_->end_answer();
+  }
   /// In place of end_answer(): the answer that was begun cannot be encoded, and something else is answered.
   void take_back_answer(const std::byte* body) { sink_->take_back_answer(body); }
   void fail(const Status& failure) { sink_->fail(id_, failure); }
@@ -28,6 +46,7 @@ class InlineCall {
   AnswerSink* sink_;
   std::uint64_t id_;
   Bytes body_;
+  const ChunkRef* chunk_;
 };
 
 }  // namespace weft::detail

@@ -32,6 +32,8 @@ class KeptBody {
   }
 
   Bytes bytes() const { return bytes_; }
+  /// Chunk that they are in; none when they are a copy.
+  const ChunkRef& chunk() const { return chunk_; }
   /// The first `count` of them, to be changed before anybody looks.
   MutableBytes first(std::size_t count) noexcept { return {const_cast<std::byte*>(bytes_.data()), count}; }
   /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.

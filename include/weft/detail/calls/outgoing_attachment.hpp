@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/calls/attachment_view.hpp"
 #include "weft/detail/calls/left_marks.hpp"
 #include "weft/detail/transport/outbox.hpp"
 
 namespace weft::detail {
+
+class FrameOutput;
 
 /// Memory of an attachment on its way into an outbox: how far it was queued, and how much of it the
 /// connection still reads. It stays where it is while anything of it is lent. Thread: the connection's loop.
@@ -40,7 +43,11 @@ class OutgoingAttachment : private SendLease {
   /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,
   /// and the connection is of no further use.
   bool queue(Outbox& outbox, std::size_t bytes) noexcept;
-  /// The connection still reads some of it.
+  /// Puts `runs` of the body before it, which the caller has too, into the frame that was queued last.
+  void put_runs_in(FrameOutput& output, const LentRuns& runs) noexcept;
+  /// Bytes of such runs that are put in, or were.
+  std::size_t runs_bytes() const noexcept { return runs_bytes_; }
+  /// The connection still reads some of it, or of the body's runs.
   bool is_lent() const noexcept { return leases_ != 0; }
   /// It comes first of all that is to be sent, so a device may be reading it.
   bool leads(const Outbox& outbox) const noexcept { return outbox.leads(*this); }
@@ -74,6 +81,7 @@ class OutgoingAttachment : private SendLease {
   LeftMarks* marks_ = nullptr;
   std::size_t left_ = 0;
   std::uint32_t leases_ = 0;
+  std::size_t runs_bytes_ = 0;
 };
 
 }  // namespace weft::detail

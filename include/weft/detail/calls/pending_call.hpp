@@ -8,7 +8,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call_request.hpp"
 #include "weft/detail/calls/call_target.hpp"
-#include "weft/detail/calls/exchange.hpp"
+#include "weft/detail/calls/request_exchange.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
@@ -41,7 +41,10 @@ class CallsOut;
 /// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
 /// still unsent are copied. Only that may block, for a device that has memory of the caller's. Thread: the
 /// target's loop. Moves in kIdle only.
-class PendingCall : public Exchange, public ListHook<TargetCallTag>, private CancelListener, private Timer {
+class PendingCall : public RequestExchange,
+                    public ListHook<TargetCallTag>,
+                    private CancelListener,
+                    private Timer {
  public:
   /// `details` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
   /// without them.
@@ -79,6 +82,11 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
     state_ = State::kSent;
     if (request_.default_timeout != 0) target_->timeouts().add(*this);
   }
+  /// Offers `runs` what of the body may be sent from where the caller has it. Afterwards the call has
+  /// details, its own if it was begun without, so that it can wait for that memory.
+  void offer_runs(LentRuns& runs);
+  /// Writes the body to `body` without `runs`, and sends all.
+  Begun write_around(std::byte* body, LentRuns& runs) noexcept;
   /// Sends a call that waited; it may end by that.
   void begin_waiting(CallsOut& out) noexcept;
   /// Ends a call that waited, or whose request was taken back. It is unprocessed, unless it was on a
@@ -97,9 +105,6 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 
-  /// For calls that had to wait: what begin() was given, and the body itself.
-  virtual std::size_t body_bytes() const = 0;
-  virtual void encode_body(std::byte* to) const = 0;
   /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
   /// and nothing is sent. Nobody who waits is told.
   void take_back(const std::byte* body) noexcept;

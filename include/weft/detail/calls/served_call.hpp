@@ -106,8 +106,14 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// The connection is gone.
   void orphan();
 
-  std::byte* begin_answer(std::size_t bytes);
-  void end_answer();
+  /// Runs in the request's body may be sent from there, as with an InlineCall.
+  bool lends_runs() const noexcept {
+    return !off_loop_ && sink_ != nullptr && request_.kept.chunk() && sink_->lends_runs();
+  }
+  /// With `runs`, which end_answer() is given too, the body is written without them; null: it is written
+  /// whole.
+  std::byte* begin_answer(std::size_t bytes, const LentRuns* runs = nullptr);
+  void end_answer(const LentRuns* runs = nullptr);
   /// In place of end_answer(), as with an InlineCall.
   void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
@@ -164,7 +170,6 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   friend struct ServedParts;
   class Whole;
 
-  void hand_to_worker();
   void cancel(CancelReason reason);
   void conclude(State state = State::kAnswered);
 

@@ -122,7 +122,7 @@ struct Codec<Result<T>, Kind::kResult> {
     if (!result.ok()) {
       const Status& failure = failure_of(result);
       size.skip(7);
-      size.add(failure.message());
+      size.without_runs([&] { size.add(failure.message()); });
     } else if constexpr (!std::is_void_v<T>) {
       size.add(*result);
     }

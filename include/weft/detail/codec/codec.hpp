@@ -57,6 +57,31 @@ void encode_to(std::byte* to, const Ts&... values) {
   }
 }
 
+/// Values of `Ts` can be sent, and long runs may be in them.
+template <typename... Ts>
+consteval bool may_have_runs() {
+  if constexpr ((... && (codec_detail::encode_problem<Ts> == codec_detail::Problem::kNone))) {
+    return !fixed_size<Ts...>().has_value();
+  } else {
+    return false;
+  }
+}
+
+/// Offers the long runs in `values`, which may_have_runs(), to `runs`.
+template <typename... Ts>
+void find_runs(LentRuns& runs, const Ts&... values) {
+  Sizer{runs}.add(values...);
+}
+
+/// Writes what encode_to() writes, but for `runs`, which find_runs() filled for the same values, and which
+/// have their places afterwards.
+template <typename... Ts>
+void encode_around(std::byte* to, LentRuns& runs, const Ts&... values) {
+  Encoder encoder{to, runs};
+  encoder.write(values...);
+  if constexpr (codec_detail::additions_count<Ts...> != 0) codec_detail::encode_additions(encoder, values...);
+}
+
 /// Reads `out...` from `message`, which must be all of what encode_to() wrote for values of the same schema.
 /// Views in `out` point into `message`, or into `arena` where their bytes lie unaligned; both must outlive
 /// them. Errors: kInvalidArgument, layer kCodec, with what is wrong and where; then `out` holds rubbish of

@@ -70,7 +70,7 @@ struct Codec<T, Kind::kUserWire> {
   using Wire = typename Traits::Wire;
 
   static void encoded_size(Sizer& size, const T& value) {
-    size.add(static_cast<const Wire&>(Traits::to_wire(value)));
+    size.without_runs([&] { size.add(static_cast<const Wire&>(Traits::to_wire(value))); });
   }
   static void encode(Encoder& to, const T& value) {
     to.write(static_cast<const Wire&>(Traits::to_wire(value)));
@@ -92,7 +92,13 @@ template <typename T>
 struct Codec<T, Kind::kUser> {
   using Traits = CodecTraits<T>;
 
-  static void encoded_size(Sizer& size, const T& value) { Traits::encoded_size(size, value); }
+  static void encoded_size(Sizer& size, const T& value) {
+    if constexpr (requires { Traits::kShowsRuns; }) {
+      Traits::encoded_size(size, value);
+    } else {
+      size.without_runs([&] { Traits::encoded_size(size, value); });
+    }
+  }
   static void encode(Encoder& to, const T& value) { Traits::encode(to, value); }
   static bool decode(Decoder& from, T& out) {
     if (Traits::decode(from, out)) return true;

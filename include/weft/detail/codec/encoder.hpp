@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/codec/sizer.hpp"
 
 namespace weft::detail {
@@ -15,6 +16,8 @@ class Encoder {
  public:
   /// `message` is the first byte of the message, from which alignment counts.
   explicit Encoder(std::byte* message) : begin_(message), at_(message) {}
+  /// The message is written without `runs`, which a Sizer has found, and places them.
+  Encoder(std::byte* message, LentRuns& runs) : begin_(message), at_(message), lent_(&runs) {}
 
   /// Writes `values`, one after the other.
   template <typename... Ts>
@@ -25,6 +28,14 @@ class Encoder {
   void write_bytes(const void* from, std::size_t size) {
     if (size != 0) std::memcpy(at_, from, size);
     at_ += size;
+  }
+  /// Writes bytes that the Sizer was shown by its add_run(), unless they are lent.
+  void write_run(const void* from, std::size_t size) {
+    std::size_t lent = 0;
+    if (size >= LentRuns::kRunBytesMin && lent_ != nullptr) [[unlikely]] {
+      lent = lent_->place({static_cast<const std::byte*>(from), size}, at_);
+    }
+    write_bytes(static_cast<const std::byte*>(from) + lent, size - lent);
   }
   template <typename T>
   void write_number(T number) {
@@ -43,11 +54,14 @@ class Encoder {
     while ((offset() & (alignment - 1)) != 0) *at_++ = std::byte{0};
   }
 
+  /// Lent runs, which change no alignment, do not count.
   std::size_t offset() const { return static_cast<std::size_t>(at_ - begin_); }
 
  private:
   std::byte* begin_;
   std::byte* at_;
+  /// Null when all is written.
+  LentRuns* lent_ = nullptr;
 };
 
 }  // namespace weft::detail

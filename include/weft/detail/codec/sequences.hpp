@@ -27,9 +27,11 @@ template <typename E, typename C>
 void size_elements(Sizer& size, const C& elements) {
   size.count(elements.size());
   size.align(wire_alignment<E>);
-  if constexpr (facts<E>.fixed_size != kNotFixed) {
+  if constexpr (Contiguous<const C> && is_plain_to_encode<E>) {
+    size.add_run(elements.data(), elements.size() * sizeof(E));
+  } else if constexpr (facts<E>.fixed_size != kNotFixed) {
     size.skip(elements.size() * facts<E>.fixed_size);
-  } else if (size.enter()) {
+  } else if (!size.passes_over(elements.size()) && size.enter()) {
     for (const E& element : elements) size.add(element);
     size.leave();
   }
@@ -40,7 +42,7 @@ void encode_elements(Encoder& to, const C& elements) {
   to.write_count(elements.size());
   to.align(wire_alignment<E>);
   if constexpr (Contiguous<const C> && is_plain_to_encode<E>) {
-    to.write_bytes(elements.data(), elements.size() * sizeof(E));
+    to.write_run(elements.data(), elements.size() * sizeof(E));
   } else {
     for (const E& element : elements) Codec<E>::encode(to, element);
   }
@@ -55,11 +57,11 @@ template <typename T>
 struct Codec<T, Kind::kText> {
   static void encoded_size(Sizer& size, const T& text) {
     size.count(text.size());
-    size.skip(text.size());
+    size.add_run(text.data(), text.size());
   }
   static void encode(Encoder& to, const T& text) {
     to.write_count(text.size());
-    to.write_bytes(text.data(), text.size());
+    to.write_run(text.data(), text.size());
   }
   static bool decode(Decoder& from, T& out) {
     std::uint32_t size;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/codec/facts.hpp"
 
 namespace weft::detail {
@@ -17,6 +19,10 @@ struct Codec;
 /// the same way from value to value.
 class Sizer {
  public:
+  Sizer() = default;
+  /// Finds the runs that may be lent, too.
+  explicit Sizer(LentRuns& runs) : found_(&runs) {}
+
   /// Counts `values`, one after the other.
   template <typename... Ts>
   void add(const Ts&... values) {
@@ -24,6 +30,24 @@ class Sizer {
   }
   /// Counts `bytes` raw bytes.
   void skip(std::size_t bytes) { size_ += bytes; }
+  /// Counts `bytes` raw bytes at `from`, which stay there unchanged as long as the value that is sent: where
+  /// they are many they are sent from there.
+  void add_run(const void* from, std::size_t bytes) {
+    size_ += bytes;
+    if (bytes >= LentRuns::kRunBytesMin && found_ != nullptr) [[unlikely]] {
+      found_->offer({static_cast<const std::byte*>(from), bytes});
+    }
+  }
+  /// Calls `count`, of which no run is lent: what it counts is gone before the message is sent, or is written
+  /// otherwise than it is counted.
+  template <typename F>
+  void without_runs(F&& count) {
+    LentRuns* const found = std::exchange(found_, nullptr);
+    count();
+    found_ = found;
+  }
+  /// Nothing but runs is looked for, and not among so many `elements`.
+  bool passes_over(std::size_t elements) const { return found_ != nullptr && elements > kSearchedMax; }
   void align(std::size_t alignment) { size_ = (size_ + alignment - 1) & ~(alignment - 1); }
   /// Counts the number that stands before `elements` elements.
   void count(std::size_t elements) {
@@ -48,6 +72,9 @@ class Sizer {
   std::size_t result() const { return refused_ ? kUnencodable : size_; }
 
  private:
+  /// A list of more elements than this has short ones, or is not worth being looked through twice.
+  static constexpr std::size_t kSearchedMax = 64;
+
   template <typename T>
   void add_one(const T& value) {
     if constexpr (codec_detail::facts<T>.fixed_size != codec_detail::kNotFixed) {
@@ -60,6 +87,8 @@ class Sizer {
   std::size_t size_ = 0;
   unsigned depth_ = 0;
   bool refused_ = false;
+  /// Null when nobody looks for runs.
+  LentRuns* found_ = nullptr;
 };
 
 }  // namespace weft::detail

@@ -175,10 +175,17 @@ class CodecAnswer {
   std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
 };
 
+template <typename List>
+inline constexpr bool arguments_may_have_runs = false;
+template <typename... Parameters>
+inline constexpr bool arguments_may_have_runs<TypeList<Parameters...>> = may_have_runs<Parameters...>();
+
 /// The arguments and the result of one call of `M`, by the codec. Arguments that were given as lvalues are
-/// referred to until the call is sent.
+/// referred to until the call has ended.
 template <auto M, typename... Given>
 class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
+  static constexpr bool kMayHaveRuns = arguments_may_have_runs<typename MethodTraits<M>::Arguments>;
+
  public:
   template <typename... Arguments>
     requires(sizeof...(Arguments) == sizeof...(Given))
@@ -190,6 +197,16 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   }
   void write(std::byte* to) const {
     std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+  }
+  void find_runs(LentRuns& runs) const
+    requires kMayHaveRuns
+  {
+    std::apply([&](const auto&... values) { detail::find_runs(runs, values...); }, arguments_);
+  }
+  void write_around(std::byte* to, LentRuns& runs) const
+    requires kMayHaveRuns
+  {
+    std::apply([&](const auto&... values) { detail::encode_around(to, runs, values...); }, arguments_);
   }
 
  private:

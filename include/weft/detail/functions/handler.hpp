@@ -23,9 +23,35 @@
 
 namespace weft::detail {
 
+/// Answers with values of `size` bytes, of which long runs are sent from where the request was received.
+/// False, and nothing was answered, when none of them lies there.
+template <typename Call, typename... Values>
+[[gnu::noinline]] bool answer_around(Call& call, std::size_t size, const Values&... values) {
+  if (!call.lends_runs()) return false;
+  LentRuns runs{call.body()};
+  find_runs(runs, values...);
+  if (runs.empty()) return false;
+  std::byte* const body = call.begin_answer(size, &runs);
+  if (body == nullptr) return true;
+  try {
+    encode_around(body, runs, values...);
+  } catch (...) {  // a hook of the user's
+    call.take_back_answer(body);
+    throw;
+  }
+  call.end_answer(&runs);
+  return true;
+}
+
 template <typename Call, typename... Values>
 void answer_with(Call& call, const Values&... values) {
-  if (std::byte* body = call.begin_answer(encoded_size(values...))) {
+  const std::size_t size = encoded_size(values...);
+  if constexpr ((holds_view<Values> || ...)) {
+    if (size >= LentRuns::kRunBytesMin && answer_around(call, size, values...)) [[unlikely]] {
+      return;
+    }
+  }
+  if (std::byte* body = call.begin_answer(size)) {
     try {
       encode_to(body, values...);
     } catch (...) {  // a hook of the user's

@@ -47,6 +47,8 @@ struct Capabilities {
   std::size_t landing_runs_max = 64;
   /// Calls in flight on one connection from which on another connection is better than more of them.
   std::uint32_t calls_shared_max = 512;
+  /// Leased bytes may be part of a frame's body.
+  bool lends_runs = false;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 };

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
@@ -59,7 +60,7 @@ class Outbox {
   /// See EarlySends for `few_frames_bytes`. `drain` may be null: nobody is told.
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, LeasePolicy policy = LeasePolicy{},
                   std::size_t few_frames_bytes = 0) noexcept
-      : chunks_(chunks), drain_(drain), lease_policy_(policy), early_sends_(few_frames_bytes) {}
+      : chunks_(chunks), drain_(drain), policy_{policy, EarlySends{few_frames_bytes}} {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -90,11 +91,17 @@ class Outbox {
   /// false when memory is out; nothing was queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// Tells what of leased memory is copied, and what is worth append_gathered().
-  const LeasePolicy& lease_policy() const noexcept { return lease_policy_; }
+  const LeasePolicy& lease_policy() const noexcept { return policy_.leases; }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
   /// one lease, as lease_policy() told. Passes them in `from`, and returns how many bytes they have; more of
   /// the attachment follows if that is not all. 0 when memory is out; nothing was queued then.
   std::size_t append_gathered(RunCursor<const std::byte>& from, std::size_t bytes, SendLease& lease) noexcept;
+  /// Puts `runs`, which have their places, into the frame that was appended last and is written, before
+  /// anything else is called: from where they lie, in `chunk`, or in memory of `lease`, a lease for each; one
+  /// of both is none. With `more_follows` an attachment is next; else all is sent at once when it is much.
+  /// False when memory is out: nothing was put in, the frame cannot be completed, and the connection is of no
+  /// further use.
+  bool put_in(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk, bool more_follows) noexcept;
   /// Sends what is queued, which is whole, now, as far as the carrier takes it.
   void send_now() noexcept {
     if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
@@ -124,11 +131,10 @@ class Outbox {
   // From here on: for the transport.
 
   /// The turn is over.
-  void expect_little() noexcept { early_sends_.expect_little(); }
+  void expect_little() noexcept { policy_.early_sends.expect_little(); }
   /// The same as for a new one from now on. At a turn's beginning.
   void suit(LeasePolicy policy, std::size_t few_frames_bytes) noexcept {
-    lease_policy_ = policy;
-    early_sends_ = EarlySends{few_frames_bytes};
+    policy_ = {policy, EarlySends{few_frames_bytes}};
   }
   /// Returns how many bytes at the beginning of what segments() gives are one leased piece, which is several
   /// runs where it is gathered; 0 when they are not leased.
@@ -152,6 +158,12 @@ class Outbox {
   void release_all() noexcept;
 
  private:
+  /// Habits that suit the carrier.
+  struct Policy {
+    LeasePolicy leases;
+    EarlySends early_sends;
+  };
+
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
@@ -169,8 +181,7 @@ class Outbox {
 
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
-  LeasePolicy lease_policy_;
-  EarlySends early_sends_;
+  Policy policy_;
   // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
   // the chunk has more room. In chunks, addresses and positions in the stream are

@@ -62,7 +62,12 @@ class QueuedPieces {
   std::size_t held_bytes(const ChunkRef& open) const noexcept;
 
   /// Makes room for `more`. False when memory is out.
-  bool reserve(std::size_t more) noexcept { return size_ + more <= capacity_ || grow(); }
+  bool reserve(std::size_t more) noexcept {
+    while (size_ + more > capacity_) {
+      if (!grow()) return false;
+    }
+    return true;
+  }
   /// There is room for it, by reserve().
   void push(QueuedPiece piece) noexcept { (*this)[size_++] = std::move(piece); }
   QueuedPiece pop() noexcept;
