@@ -14,6 +14,16 @@ namespace weft::detail {
 
 /// Ends `call`, for which there is no memory.
 [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
+/// Looks whether a large body may be sent, and reserves memory for it.
+[[gnu::cold]] Status admit_body(Session& session, std::size_t body_bytes);
+
+inline wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes) {
+  wire::RequestHead head;
+  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
+  head.method = method.id;
+  head.schema = method.schema;
+  return head;
+}
 
 [[gnu::always_inline]] inline Begun CallTarget::begin(PendingCall& call, std::size_t body_bytes) {
   if (open_ == nullptr || !open_->has_room()) [[unlikely]] {
@@ -27,20 +37,13 @@ namespace weft::detail {
 
 [[gnu::always_inline]] inline Begun CallsOut::begin(PendingCall& call, std::size_t body_bytes) {
   if (body_bytes > small_body_bytes_) [[unlikely]] {
-    if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
+    if (Status refused = admit_body(session_, body_bytes); !refused.ok())
+      return call.refuse(std::move(refused));
   }
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.timeout = call.request().default_timeout;
   return queue(call, head, session_.output().needs_end());
-}
-
-inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::size_t body_bytes) {
-  wire::RequestHead head;
-  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  head.method = method.id;
-  head.schema = method.schema;
-  return head;
 }
 
 // The head never has an address here, so it goes from registers into the outbox.

@@ -45,9 +45,11 @@ class CallsOut {
   void sent(CallDetails* details, std::uint64_t id);
   /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
+  /// Afterwards nobody writes to memory of `exchange`, which may end, any more: waits for a device.
+  void take_landing_back(Exchange& exchange);
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
   /// what runs there counts among what may run there.
-  void abandon(const Exchange& exchange, std::uint64_t id);
+  void abandon(Exchange& exchange, std::uint64_t id);
   /// The call is given up, and waits for its memory: of its attachment no further piece begins.
   void stop_sending(CallDetails& details);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
@@ -72,6 +74,8 @@ class CallsOut {
   }
   Landing on_answer_attachment(const Frame& frame);
   void on_answer_attachment_end(const Frame& frame, bool landed);
+  /// Returns the place of the attachment of an answer with `header`, which is not received yet.
+  Landing on_attachment_ahead(const wire::FrameHeader& header);
   /// The peer asks for the attachment of `id`. Nothing happens if that does not wait.
   void on_continue(std::uint64_t id);
   /// A piece of an answer's attachment.
@@ -106,10 +110,7 @@ class CallsOut {
  private:
   [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
-  /// Looks whether a large body may be sent, and reserves memory for it.
-  [[gnu::cold]] Status admit_body(std::size_t body_bytes);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
-  static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);
 
   void count_places() { places_.count(table_.abandoned()); }
