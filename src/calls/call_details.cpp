@@ -43,6 +43,7 @@ void CallDetails::begin_again() noexcept {
   left();
   answer_attachment = Buffer{};
   answer_attachment_bytes = 0;
+  lands_ahead = false;
 }
 
 void CallDetails::give_progress_back() noexcept {
@@ -79,6 +80,7 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
                                   "a longer CallOptions::landing");
     return Landing::skip();
   }
+  if (lands_ahead) return Landing::into(answer_attachment.mutable_bytes());
   if (bytes > limits.unrequested_attachment_bytes_max) {
     landing_refusal_ =
         over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,

@@ -15,6 +15,14 @@ namespace weft::detail {
 /// Ends `call`, for which there is no memory.
 [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
 
+inline wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes) {
+  wire::RequestHead head;
+  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
+  head.method = method.id;
+  head.schema = method.schema;
+  return head;
+}
+
 [[gnu::always_inline]] inline Begun CallTarget::begin(PendingCall& call, std::size_t body_bytes) {
   if (open_ == nullptr || !open_->has_room()) [[unlikely]] {
     return begin_without_session(call, body_bytes);
@@ -35,14 +43,6 @@ namespace weft::detail {
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.timeout = call.request().default_timeout;
   return queue(call, head, session_.output().needs_end());
-}
-
-inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::size_t body_bytes) {
-  wire::RequestHead head;
-  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  head.method = method.id;
-  head.schema = method.schema;
-  return head;
 }
 
 // The head never has an address here, so it goes from registers into the outbox.

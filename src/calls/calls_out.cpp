@@ -223,7 +223,8 @@ bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& deta
   if (attachment.leads(connection.outbox()) && !connection.gives_back_at_once(Carrier::Lent::kSending)) {
     return false;
   }
-  return landing_ != &exchange || connection.gives_back_at_once(Carrier::Lent::kLanding);
+  if (landing_ == &exchange) return connection.gives_back_at_once(Carrier::Lent::kLanding);
+  return !details.lands_ahead || connection.gives_back_at_once(Carrier::Lent::kAhead);
 }
 
 void CallsOut::await_memory(PendingCall& call) noexcept {
@@ -245,11 +246,18 @@ void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   count_places();
 }
 
-void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
+void CallsOut::take_landing_back(Exchange& exchange) {
   if (landing_ == &exchange) {
     landing_ = nullptr;
-    session_.connection().abandon_landing();
+    return session_.connection().abandon_landing();
   }
+  CallDetails* const details = exchange.details();
+  if (details == nullptr || !std::exchange(details->lands_ahead, false)) return;
+  session_.connection().abandon_landing(Carrier::Lent::kAhead);
+}
+
+void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
+  take_landing_back(exchange);
   table_.abandon(id);
   count_places();
   wire::FrameHeader header;
@@ -301,12 +309,26 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
   arriving.end();
 }
 
+// An exchange has one answer: of another one that comes ahead for it the place would be used twice.
+Landing CallsOut::on_attachment_ahead(const wire::FrameHeader& header) {
+  if (header.type != wire::FrameType::kAnswer || session_.output().needs_end()) return Landing::skip();
+  Exchange* const exchange = table_.find(header.id);
+  CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
+  if (details == nullptr || exchange == landing_ || details->lands_ahead) return Landing::skip();
+  if (details->arriving().is_under_way()) return Landing::skip();
+  const Landing landing = exchange->on_answer_attachment({header, {}});
+  details->lands_ahead = landing.kind == Landing::Kind::kInto;
+  return landing;
+}
+
 Landing CallsOut::on_answer_attachment(const Frame& frame) {
   Exchange* const exchange = table_.find(frame.header.id);
   landing_ = nullptr;
   if (exchange == nullptr) return Landing::skip();
   const Landing landing = exchange->on_answer_attachment(frame);
-  if (landing.kind == Landing::Kind::kInto) landing_ = exchange;
+  if (landing.kind != Landing::Kind::kInto) return landing;  // a device may write to its memory still
+  landing_ = exchange;
+  exchange->details()->lands_ahead = false;
   return landing;
 }
 
@@ -314,6 +336,7 @@ void CallsOut::on_answer_attachment_end(const Frame& frame, bool landed) {
   Exchange* const exchange = table_.take(frame.header.id);
   landing_ = nullptr;
   if (exchange == nullptr) return drop_late_answer(frame.header);
+  if (exchange->details() != nullptr) exchange->details()->lands_ahead = false;
   exchange->on_answer_attachment_end(frame, landed);
 }
 

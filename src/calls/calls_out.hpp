@@ -45,9 +45,11 @@ class CallsOut {
   void sent(CallDetails* details, std::uint64_t id);
   /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
+  /// Afterwards nobody writes to memory of `exchange`, which may end, any more: waits for a device.
+  void take_landing_back(Exchange& exchange);
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
   /// what runs there counts among what may run there.
-  void abandon(const Exchange& exchange, std::uint64_t id);
+  void abandon(Exchange& exchange, std::uint64_t id);
   /// The call is given up, and waits for its memory: of its attachment no further piece begins.
   void stop_sending(CallDetails& details);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
@@ -72,6 +74,8 @@ class CallsOut {
   }
   Landing on_answer_attachment(const Frame& frame);
   void on_answer_attachment_end(const Frame& frame, bool landed);
+  /// Returns the place of the attachment of an answer with `header`, which is not received yet.
+  Landing on_attachment_ahead(const wire::FrameHeader& header);
   /// The peer asks for the attachment of `id`. Nothing happens if that does not wait.
   void on_continue(std::uint64_t id);
   /// A piece of an answer's attachment.
@@ -109,7 +113,6 @@ class CallsOut {
   [[gnu::cold]] Begun begin_large(PendingCall& call, std::size_t body_bytes);
   /// `runs` of the body, if there are any, are not written; null: it is written whole.
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes, const LentRuns* runs);
-  static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent, const LentRuns* runs = nullptr);
 
   void count_places() { places_.count(table_.abandoned()); }
@@ -118,7 +121,7 @@ class CallsOut {
   ExchangeTable table_;
   CallPlaces places_;
   std::uint64_t late_answers_ = 0;
-  /// Larger bodies need admit_body().
+  /// Larger bodies need memory that is reserved.
   std::uint32_t small_body_bytes_ = 0;
   /// Calls that have ended but for their memory.
   IntrusiveList<PendingCall, TargetCallTag> returning_;

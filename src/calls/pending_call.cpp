@@ -277,6 +277,7 @@ void PendingCall::end_with_memory() noexcept {
   if (request_.details == nullptr) return end();
   if (out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
+    out_->take_landing_back(*this);
     return end();
   }
   out_->await_memory(*this);
@@ -306,6 +307,7 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
     const bool has_memory_back = !stands || request_.details == nullptr ||
                                  out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax);
     if (has_memory_back && may_begin_again(*target_, *this, failure)) {
+      if (stands) out_->take_landing_back(*this);
       if (request_.details != nullptr) give_back_attachment(*out_, *request_.details, stands);
       if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
       out_ = nullptr;
@@ -332,6 +334,7 @@ void PendingCall::leave() noexcept {
   if (state_ == State::kReturning) {
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
+    out_->take_landing_back(*this);
   }
   if (request_.details != nullptr) request_.details->left();
 }

@@ -145,7 +145,9 @@ class Session final : public ListHook<SessionTag>,
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
-  bool is_leaving_itself() const { return state_ == State::kDraining && life_.goaway_sent && !finished_; }
+  bool is_leaving_itself() const {
+    return state_ == State::kDraining && life_.goaway_sent && !life_.finished;
+  }
 
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
@@ -154,6 +156,9 @@ class Session final : public ListHook<SessionTag>,
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
   Landing on_attachment(const Frame& frame) override;
+  Landing on_attachment_ahead(const wire::FrameHeader& header) override {
+    return out_.on_attachment_ahead(header);
+  }
   void on_attachment_progress(std::uint64_t left) override {
     in_.on_request_attachment_progress(left);
     if (streams_.arriving() != nullptr) streams_.arriving()->on_progress(left);
@@ -194,12 +199,13 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
-  bool finished_ = false;
   /// Signs of life, of the peer's and of ours.
   struct Life {
     bool heard = false;
     bool pinged = false;
     bool goaway_sent = false;
+    /// This side has ended, or ends once all is sent.
+    bool finished = false;
     /// Whether the peer has heard that; its pong to a ping behind it says so.
     bool asked = false;
     /// The id of a ping that came while the outbox was full.

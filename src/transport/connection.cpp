@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/bring_up.hpp"
+#include "transport/heads_ahead.hpp"
 #include "transport/receive_slice.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/runtime/loop.hpp"
@@ -220,22 +221,23 @@ void Connection::use_checksums() {
 }
 
 // Also while it is closing: until the carrier is shut, it may still receive straight into the landing.
-void Connection::abandon_landing() {
+void Connection::abandon_landing(Carrier::Lent what) {
   if (state_ == State::kClosed) return;
-  const Moved moved = landing_lent_ ? carrier_->reclaim_landing() : Moved::blocked();
-  landing_lent_ = false;
+  const bool all = what == Carrier::Lent::kAhead;
+  const Moved moved = all || landing_lent_ ? carrier_->reclaim(what) : Moved::blocked();
+  if (!all) landing_lent_ = false;
   if (moved.kind == Moved::Kind::kSome) {
     framer_.landed(moved.bytes);
     resume_ = true;  // it may have been the last of the frame
     schedule_work();
   }
   if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "an abandoned attachment of ", moved.error));
-  framer_.abandon_landing();
+  if (!all) framer_.abandon_landing();
 }
 
 void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
-  const Moved moved = carrier_->reclaim_sending();
+  const Moved moved = carrier_->reclaim(Carrier::Lent::kSending);
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
   if (moved.kind != Moved::Kind::kFailed || ending()) return;
   close(lost(*this, "taking memory back from ", moved.error));
@@ -253,8 +255,7 @@ void Connection::pause_receiving() {
 }
 
 void Connection::resume_receiving() {
-  if (!framer_.paused()) return;
-  framer_.pause(false);
+  if (!framer_.pause(false)) return;
   resume_ = true;
   schedule_work();
 }
@@ -382,6 +383,10 @@ Moved Connection::receive_once() {
   // After kSome more of the landing may still be under way.
   if (moved.kind != Moved::Kind::kSome) {
     landing_lent_ = moved.kind == Moved::Kind::kBegun;
+    if (const std::uint64_t left = framer_.attachment_left(true); landing_lent_ && left != 0) {
+      HeadsAhead ahead{*receiver_, frame_limits_, framer_.attachment_bytes()};
+      carrier_->read_ahead(static_cast<std::size_t>(left), ahead);
+    }
     return moved;
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());

@@ -172,16 +172,16 @@ void UcxCarrier::insist_on(const Operation& operation) {
   if (!wait_for(operation, end_of_force(operation.began()))) shared_->give_up();
 }
 
-Moved UcxCarrier::reclaim_landing() {
+Moved UcxCarrier::reclaim(Lent what) {
+  if (what == Lent::kAhead) return Moved::blocked();
+  if (what == Lent::kSending) {
+    if (!sender_.bytes_sent().active()) return Moved::blocked();
+    insist_on(sender_.bytes_sent());
+    return sender_.sent();
+  }
   if (!inbox_.lands_in_place()) return Moved::blocked();
   insist_on(inbox_.landing());
   return inbox_.landed();
-}
-
-Moved UcxCarrier::reclaim_sending() {
-  if (!sender_.bytes_sent().active()) return Moved::blocked();
-  insist_on(sender_.bytes_sent());
-  return sender_.sent();
 }
 
 bool UcxCarrier::gives_back_at_once(Lent what) {

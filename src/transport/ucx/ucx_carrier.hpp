@@ -47,9 +47,8 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
     return inbox_.receive(into, landing);
   }
   ChunkRef receive_in_place(bool& exhausted) override { return inbox_.receive_in_place(exhausted); }
-  Moved reclaim_landing() override;
   Moved send(std::span<const iovec> from, std::size_t leased) override { return sender_.send(from, leased); }
-  Moved reclaim_sending() override;
+  Moved reclaim(Lent what) override;
   bool gives_back_at_once(Lent what) override;
   void end_sending() override;
   bool all_left() const override;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft::detail::verbs_carrier {
 
@@ -151,6 +152,9 @@ void FetchedOffers::on_read() noexcept {
 }
 
 std::optional<Moved> FetchedOffers::fetch(std::span<const iovec> landing, bool whole) noexcept {
+  WEFT_ASSERT(landing.empty() || offers_.front().state == Offer::State::kWaits ||
+                  offers_.front().place == landing.front().iov_base,
+              "an attachment that is read ahead lands where that was said");
   if (const std::size_t read = pop_what_is_read(); read > 0) return Moved::some(read, inbox_.empty());
   const bool lands = !landing.empty() && begin_reads(landing, whole);
   if (reads_under_way()) return Moved::begun();
@@ -188,10 +192,65 @@ bool FetchedOffers::begin_reads(std::span<const iovec> landing, bool whole) noex
   if (batch.is_full()) return true;
   const bool listed = list(batch, Landing{landing}, whole);
   if (protocol_.misbehaves() || batch.reads().empty()) return listed;
-  const std::size_t begun = queue_.begin_reads(batch.reads());
-  for (std::size_t read = 0; read < begun; ++read)
-    offers_[batch.index_of(read)].state = Offer::State::kIsRead;
+  static_cast<void>(begin(batch));
   return true;
+}
+
+// False when the device refused one.
+bool FetchedOffers::begin(const Batch& batch) noexcept {
+  const std::size_t begun = queue_.begin_reads(batch.reads());
+  for (std::size_t read = 0; read < begun; ++read) {
+    offers_[batch.index_of(read)].state = Offer::State::kIsRead;
+    offers_[batch.index_of(read)].place = reinterpret_cast<const void*>(batch.reads()[read].into[0].addr);
+  }
+  return begun == batch.reads().size();
+}
+
+// The first offer behind the landing, when all of that is begun; else 0. Those that were withdrawn are kept
+// although the peer has its answer, and may be as many as it may offer: none are added to them.
+std::size_t FetchedOffers::behind_landing(std::size_t left) noexcept {
+  std::uint64_t offered = 0;
+  const std::size_t end = parts_in_front();
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    if (offers_[i].withdrawn) return 0;
+    if (i >= end) continue;
+    if (offers_[i].state == Offer::State::kWaits) return 0;
+    offered += offers_[i].from.bytes;
+  }
+  return offered == left ? end : 0;
+}
+
+// Begins to read all of the offer at `index`, unless it is begun. Returns the index of the next one; 0 when
+// the offer is not of `bytes`, or cannot be read as a whole now.
+std::size_t FetchedOffers::read_whole(std::size_t index, std::uint64_t bytes, LandingsAhead& ahead) {
+  std::size_t end = index;
+  std::uint64_t offered = 0;
+  do {
+    offered += offers_[end].from.bytes;
+  } while (offers_[end++].goes_on);
+  if (offered != bytes) return 0;
+  if (offers_[index].state != Offer::State::kWaits) return end;
+  if (end - index > std::min(queue_.places_for_reads(), kReadsAtOnce)) return 0;
+  const weft::detail::Landing place = ahead.place();
+  if (place.kind != weft::detail::Landing::Kind::kInto) return 0;
+  std::array<iovec, kLandingRunsMax> runs;
+  auto unlisted = static_cast<std::size_t>(bytes);
+  Landing landing{std::span{runs}.first(place.place.list(runs, unlisted))};
+  Batch batch{kReadsAtOnce};
+  for (std::size_t i = index; i < end; ++i) {
+    if (unlisted > 0 || list_part(batch, landing, offers_[i].from.bytes) < offers_[i].from.bytes) return 0;
+    offers_[i].landing = batch.add(offers_[i].from, i);
+  }
+  return begin(batch) ? end : 0;
+}
+
+// Parts of the offers that stand one behind the other at the beginning of what came.
+std::size_t FetchedOffers::parts_in_front() noexcept {
+  std::size_t parts = 0;
+  for (std::size_t places = inbox_.offers_in_front(); places > 0; ++parts) {
+    if (!offers_[parts].goes_on) --places;
+  }
+  return parts;
 }
 
 // Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
@@ -281,8 +340,9 @@ std::size_t FetchedOffers::pop_front() noexcept {
   return size;
 }
 
-bool FetchedOffers::reads_under_way() noexcept {
-  for (std::size_t i = 0; i < offers_.size(); ++i) {
+bool FetchedOffers::reads_under_way(bool ahead) noexcept {
+  const std::size_t end = ahead ? offers_.size() : parts_in_front();
+  for (std::size_t i = 0; i < end; ++i) {
     if (offers_[i].state == Offer::State::kIsRead) return true;
   }
   return false;

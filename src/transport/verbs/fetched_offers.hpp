@@ -15,6 +15,7 @@
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "weft/detail/coro/ring.hpp"
 #include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/landings_ahead.hpp"
 
 namespace weft::detail::verbs_carrier {
 
@@ -30,6 +31,9 @@ namespace weft::detail::verbs_carrier {
 /// names several runs consists of as many parts, one whose landing has more pieces is parted, and each part
 /// goes that way on its own. Parts of an offer have one place in the inbox together, and are told together,
 /// as far as they were read.
+///
+/// What stands behind the landing may be read ahead, each offer whole or not at all, to the place that it
+/// will land in. It stays where it is in the inbox, and is answered and reported when its turn comes.
 ///
 /// They begin to be read in their order, so those that wait are behind the others. What stands in the inbox
 /// behind one that is declined was for the bytes after it, and goes with it; so does all that comes:
@@ -79,11 +83,27 @@ class FetchedOffers {
       }
     }
   }
+  /// Of the landing that is being read `left` bytes are to come, all of which are offered and being read,
+  /// else nothing happens: begins to read what is offered behind it as well, attachment by attachment, each
+  /// of which is one offer and has one message before it, whose bytes `at` gives. `ahead` says where they
+  /// land, and fetch() is given the same place when their turn comes, or skip() is called.
+  template <typename At>
+  void read_ahead(std::size_t left, LandingsAhead& ahead, At at) {
+    std::size_t offer = behind_landing(left);
+    std::size_t place = inbox_.offers_in_front();
+    while (offer != 0) {
+      const Inbox::Arrival* const between = inbox_.between_offers(place);
+      if (between == nullptr) return;
+      offer = read_whole(offer, ahead.next(at(*between)), ahead);
+      place += 2;
+    }
+  }
   /// Nobody wants the next `bytes`: those that are offered at the beginning count as fetched. Returns how
   /// many.
   std::size_t skip(std::size_t bytes) noexcept;
-  bool reads_under_way() noexcept;
-  /// No read is under way, and the landing is not used any more. Returns how much has landed and was not
+  /// Into the landing or, with `ahead`, anywhere.
+  bool reads_under_way(bool ahead = true) noexcept;
+  /// The landing is not read into, and not used any more. Returns how much has landed and was not
   /// reported.
   std::size_t take_landing_back() noexcept { return pop_what_is_read(); }
   /// The device reads nothing any more.
@@ -97,7 +117,8 @@ class FetchedOffers {
     State state = State::kWaits;
     bool withdrawn = false;  ///< the peer is told of its end as soon as it is read
     bool told = false;
-    bool goes_on = false;  ///< the next one is a part of the same offer
+    bool goes_on = false;         ///< the next one is a part of the same offer
+    const void* place = nullptr;  ///< where it is or was read to
     /// Keeps the landing registered while the device reads into it.
     std::shared_ptr<const Registration> landing{};
   };
@@ -118,6 +139,10 @@ class FetchedOffers {
   bool list(Batch& batch, Landing landing, bool whole) noexcept;
   std::uint64_t list_part(Batch& batch, Landing& landing, std::uint64_t bytes) noexcept;
   bool part(std::size_t index, std::uint64_t bytes) noexcept;
+  bool begin(const Batch& batch) noexcept;
+  std::size_t behind_landing(std::size_t left) noexcept;
+  std::size_t read_whole(std::size_t index, std::uint64_t bytes, LandingsAhead& ahead);
+  std::size_t parts_in_front() noexcept;
   void tell_fetched(Offer& offer) noexcept;
   void tell_untold() noexcept;
   std::size_t pop_what_is_read() noexcept;

@@ -42,6 +42,12 @@ class Inbox {
     return count;
   }
 
+  /// Returns the message at `place` if it is whole and the only one between two offers; else null.
+  const Arrival* between_offers(std::size_t place) noexcept {
+    if (place + 1 >= arrivals_.size() || arrivals_[place + 1].kind != Kind::kOffer) return nullptr;
+    return arrivals_[place].is_whole() ? &arrivals_[place] : nullptr;
+  }
+
   /// A message of `bytes`, head included.
   void add_bytes(std::uint32_t slot, std::size_t bytes) noexcept {
     arrivals_.push_back({Kind::kBytes, slot, kMessageHeaderBytes, static_cast<std::uint32_t>(bytes)});

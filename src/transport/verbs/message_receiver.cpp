@@ -131,6 +131,12 @@ Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec>
   return *moved;
 }
 
+void MessageReceiver::read_ahead(std::size_t left, LandingsAhead& ahead) {
+  offers_.read_ahead(left, ahead, [this](const Inbox::Arrival& message) {
+    return Bytes{loop_device_.receives().at(message.slot), message.end}.subspan(message.begin);
+  });
+}
+
 void MessageReceiver::decline_what_waits() noexcept {
   offers_.decline_what_waits([this](std::uint32_t slot) { give_back(slot); });
 }

@@ -24,6 +24,12 @@ constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind
                                         bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
                                         bit_of(MessageKind::kWithdraw) | bit_of(MessageKind::kAgain);
 
+// A device has it now, ours or the peer's.
+bool is_lent(Carrier::Lent what, OfferedBytes& offered, FetchedOffers& fetched) noexcept {
+  if (what == Carrier::Lent::kSending) return offered.waits_for_answer();
+  return fetched.reads_under_way(what == Carrier::Lent::kAhead);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<LoopDevice> loop_device,
@@ -107,6 +113,10 @@ ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   return receiver_.receive_in_place(pair_.name(), exhausted);
 }
 
+void VerbsCarrier::read_ahead(std::size_t left, LandingsAhead& ahead) {
+  if (!is_lost()) receiver_.read_ahead(left, ahead);
+}
+
 std::size_t VerbsCarrier::skip(std::size_t bytes) {
   return receiver_.skip(bytes);
 }
@@ -147,29 +157,25 @@ bool VerbsCarrier::wait_until(Done done, TimePoint latest) {
   return is_done;
 }
 
-Moved VerbsCarrier::reclaim_landing() {
-  if (!wait_until([&] { return !receiver_.offers().reads_under_way(); })) return give_up_for_memory();
-  const std::size_t landed = receiver_.offers().take_landing_back();
-  sender_.send_control_if_wanted();
-  return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
-}
-
 // The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces. One that
 // was asked for long already is not waited for again.
-Moved VerbsCarrier::reclaim_sending() {
-  static_cast<void>(gives_back_at_once(Lent::kSending));  // asks for it
-  const TimePoint latest = offered_.withdrawn_at() + kAnswerAtMost;
-  if (!wait_until([&] { return !offered_.waits_for_answer(); }, latest)) return give_up_for_memory();
-  const std::size_t done = offered_.take_back();
-  turn_.touch();
+Moved VerbsCarrier::reclaim(Lent what) {
+  static_cast<void>(gives_back_at_once(what));  // asks for it
+  const bool sending = what == Lent::kSending;
+  const TimePoint latest = sending ? offered_.withdrawn_at() + kAnswerAtMost : TimePoint::max();
+  if (!wait_until([&] { return !is_lent(what, offered_, receiver_.offers()); }, latest))
+    return give_up_for_memory();
+  if (what == Lent::kAhead) return Moved::blocked();
+  const std::size_t done = sending ? offered_.take_back() : receiver_.offers().take_landing_back();
+  if (sending) turn_.touch();
+  if (!sending) sender_.send_control_if_wanted();
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
 }
 
 // What is lost is given up without a wait.
 bool VerbsCarrier::gives_back_at_once(Lent what) {
-  if (is_lost()) return true;
-  if (what == Lent::kLanding) return !receiver_.offers().reads_under_way();
-  if (!offered_.waits_for_answer()) return true;
+  if (is_lost() || !is_lent(what, offered_, receiver_.offers())) return true;
+  if (what != Lent::kSending) return false;
   offered_.withdraw(steady_clock_source().now());
   sender_.send_control();
   return false;

@@ -49,10 +49,10 @@ class VerbsCarrier final : public Carrier {
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
   std::size_t skip(std::size_t bytes) override;
-  Moved reclaim_landing() override;
+  void read_ahead(std::size_t left, LandingsAhead& ahead) override;
   Buffer landing_memory(std::size_t bytes) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
-  Moved reclaim_sending() override;
+  Moved reclaim(Lent what) override;
   bool gives_back_at_once(Lent what) override;
   void end_sending() override;
   bool all_left() const override;

@@ -62,15 +62,11 @@ class DeviceCarrier final : public Carrier {
     arrived.erase(0, part);
     return Moved::some(part, arrived.empty());
   }
-  Moved reclaim_sending() override {
-    if (sending.active()) ++waited;
-    finish_sending();
-    return sending.done ? Moved::some(std::exchange(sending, {}).bytes, false) : Moved::blocked();
-  }
-  Moved reclaim_landing() override {
-    if (landing.active()) ++waited;
-    finish_landing();
-    return landing.done ? Moved::some(std::exchange(landing, {}).bytes, false) : Moved::blocked();
+  Moved reclaim(Lent what) override {
+    Operation& lent = what == Lent::kSending ? sending : landing;
+    if (lent.active()) ++waited;
+    what == Lent::kSending ? finish_sending() : finish_landing();
+    return lent.done ? Moved::some(std::exchange(lent, {}).bytes, false) : Moved::blocked();
   }
   bool gives_back_at_once(Lent what) override {
     return what == Lent::kSending ? !sending.active() : !landing.active();

@@ -43,8 +43,8 @@ class FakeCarrier final : public Carrier {
     return total == 0 ? Moved::blocked() : Moved::some(total, room_ == 0);
   }
   bool gives_back_at_once(Lent) override { return !holding_; }
-  Moved reclaim_sending() override {
-    ++reclaimed_;
+  Moved reclaim(Lent what) override {
+    what == Lent::kAhead ? ++reclaimed_ahead_ : ++reclaimed_;
     return Moved::blocked();
   }
   void end_sending() override { ended_ = true; }
@@ -69,6 +69,7 @@ class FakeCarrier final : public Carrier {
   /// Taking memory back would wait from now on, as for a device that has it.
   void set_holding(bool holding) { holding_ = holding; }
   int reclaimed() const { return reclaimed_; }
+  int reclaimed_ahead() const { return reclaimed_ahead_; }
   std::string take_sent() { return std::exchange(sent_, {}); }
   bool ended() const { return ended_; }
   bool is_shut() const { return shut_; }
@@ -81,6 +82,7 @@ class FakeCarrier final : public Carrier {
   bool peer_ended_ = false;
   bool holding_ = false;
   int reclaimed_ = 0;
+  int reclaimed_ahead_ = 0;
   bool ended_ = false;
   bool shut_ = false;
 };

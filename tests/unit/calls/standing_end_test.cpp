@@ -87,6 +87,25 @@ TEST_F(StandingEnds, TheLastGoawayCountsForThoseThatWereNotToldYet) {
   EXPECT_EQ(rig_.session().calls_out().in_flight(), kCalls - kCallsEndedAtOnce - 10);
 }
 
+// A peer answers a call that it said it would not answer, while that has not been told yet.
+TEST_F(StandingEnds, ACallThatEndsSoHasItsMemoryAlthoughAnAnswerLandsThere) {
+  begin_calls();
+  std::vector<std::byte> landing(64);
+  CallDetails details{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &details};
+  ASSERT_TRUE(call.begin());
+  const std::string answer = answer_bytes(rig_.sent_frame().header.id, "late", std::string(64, 'a'));
+  peer_sends_in_one_turn(goaway() + answer.substr(0, answer.size() - 32));
+  ASSERT_FALSE(call.done());
+  rig_.run_until_idle();
+  EXPECT_TRUE(call.done());
+  EXPECT_EQ(landing.front(), std::byte{'a'});
+  std::ranges::fill(landing, std::byte{0xEE});
+  rig_.peer_sends(answer.substr(answer.size() - 32));
+  EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
 TEST_F(StandingEnds, TheEndOfTheConnectionLeavesTheRestUnprocessed) {
   begin_calls();
   peer_sends_in_one_turn(goaway());

@@ -76,7 +76,7 @@ class LocalCarrier final : public CarrierEnd, public Carrier {
     }
     return Moved::some(total, bytes_.empty() && !ended_);
   }
-  Moved reclaim_landing() override {
+  Moved reclaim(Lent) override {
     ++exchange_.landings_reclaimed;
     return lands_in_ != nullptr ? finish_landing() : Moved::blocked();
   }

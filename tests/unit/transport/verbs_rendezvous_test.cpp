@@ -172,7 +172,7 @@ TEST_F(VerbsRendezvous, AListComesBackInTheMiddle) {
   world.rdma.release();
   world.run_until_idle();
   EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
-  const Moved moved = here.carrier->reclaim_sending();
+  const Moved moved = here.carrier->reclaim(Carrier::Lent::kSending);
   EXPECT_EQ(moved.kind, Moved::Kind::kSome);
   EXPECT_GE(moved.bytes, kBlock);
   EXPECT_LE(moved.bytes, 12 * kBlock) << "as many reads as are begun at once";
@@ -214,7 +214,7 @@ TEST_F(VerbsRendezvous, ALandingOfRunsComesBackInTheMiddle) {
   std::vector<iovec> places;
   for (std::size_t at = 0; places.size() < 64; at += 8 * kKilo) places.push_back({&landed[at], 4 * kKilo});
   EXPECT_EQ(there.carrier->receive(places, places).kind, Moved::Kind::kBegun);
-  const Moved moved = there.carrier->reclaim_landing();
+  const Moved moved = there.carrier->reclaim(Carrier::Lent::kLanding);
   EXPECT_EQ(moved.kind, Moved::Kind::kSome);
   EXPECT_EQ(moved.bytes, 256 * kKilo);
   std::ranges::fill(landed, std::byte{0xEE});
@@ -240,7 +240,7 @@ TEST_F(VerbsRendezvous, ALandingWhoseReadsADeviceRefusesIsFreeWhenThePairIsGone)
   world.rdma.hold();
   world.rdma.refuse_request(3);
   EXPECT_EQ(there.carrier->receive(places, places).kind, Moved::Kind::kBegun);
-  EXPECT_EQ(there.carrier->reclaim_landing().kind, Moved::Kind::kFailed);
+  EXPECT_EQ(there.carrier->reclaim(Carrier::Lent::kLanding).kind, Moved::Kind::kFailed);
   std::ranges::fill(landed, std::byte{0xEE});
   world.rdma.release();
   world.run_until_idle();
@@ -325,7 +325,7 @@ TEST_F(VerbsRendezvous, TakingBackOneOfSeveralLeavesTheOthersWhole) {
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   world.run_until_idle();
   EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
-  sent += here.carrier->reclaim_sending().bytes;
+  sent += here.carrier->reclaim(Carrier::Lent::kSending).bytes;
   EXPECT_EQ(sent, kEach) << "the first was read, and the others were not begun";
   // The owner of the second has his memory back, and its bytes are a copy's.
   std::vector<std::byte> copy(bytes.begin() + kEach, bytes.begin() + 2 * kEach);
@@ -415,7 +415,7 @@ TEST_F(VerbsRendezvous, WhatWasDeclinedIsRegisteredNoLongerThanItsLease) {
   world.run_until_idle();
   EXPECT_TRUE(there.receive().empty());
   world.run_until_idle();
-  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kBlocked);
   lease.end();
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
 }
@@ -431,7 +431,7 @@ TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsTheCarrierAndIsFreeT
   world.rdma.hold();
   const iovec place{landed.data(), landed.size()};
   EXPECT_EQ(there.carrier->receive({&place, 1}, {&place, 1}).kind, Moved::Kind::kBegun);
-  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
+  EXPECT_EQ(here.carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kFailed);
   // Would show where it was read from now on.
   std::ranges::fill(bytes, std::byte{0xDD});
   world.rdma.release();
@@ -455,12 +455,12 @@ TEST_F(VerbsRendezvous, PeersThatDoNotLetGoOfMemoryCostTheLoopOneWaitForAll) {
   Clock& clock = detail::steady_clock_source();
   const TimePoint begin = clock.now();
   for (std::size_t i = 0; i < ends.size(); i += 2) {
-    EXPECT_EQ(ends[i].carrier->reclaim_sending().kind, Moved::Kind::kFailed);
+    EXPECT_EQ(ends[i].carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kFailed);
   }
   EXPECT_LT(clock.now() - begin, std::chrono::milliseconds{800});
   // Somebody who answers at once still finds time.
   EXPECT_EQ(there.carrier->send({&piece, 1}, 0).kind, Moved::Kind::kSome);
-  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kBlocked);
   world.run_until_idle();
   EXPECT_FALSE(here.receive().empty());
 }
@@ -496,7 +496,7 @@ TEST_F(VerbsRendezvous, APeerThatWasAskedForLongIsNotWaitedForAgain) {
   // For one that was not asked before the device is asked for 50 ms, thousands of times. Here it is once, and
   // 64 times at the end of the pair.
   const std::uint64_t questions = world.rdma.counters().polls_empty;
-  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
+  EXPECT_EQ(here.carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kFailed);
   EXPECT_LT(world.rdma.counters().polls_empty - questions, 100u);
   world.rdma.release();
 }
@@ -517,7 +517,7 @@ TEST_F(VerbsRendezvous, ALandingThatIsReadIsNotGivenBackAtOnceButThen) {
   world.rdma.release();
   world.run_until_idle();
   EXPECT_TRUE(there.carrier->gives_back_at_once(Carrier::Lent::kLanding));
-  EXPECT_EQ(there.carrier->reclaim_landing().bytes, kMega);
+  EXPECT_EQ(there.carrier->reclaim(Carrier::Lent::kLanding).bytes, kMega);
 }
 
 TEST_F(VerbsRendezvous, ALandingThatIsReadComesBackAlsoBesidePeersThatDoNotAnswer) {
@@ -530,12 +530,12 @@ TEST_F(VerbsRendezvous, ALandingThatIsReadComesBackAlsoBesidePeersThatDoNotAnswe
   EXPECT_EQ(silent_here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.run_until_idle();
-  EXPECT_EQ(silent_here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
+  EXPECT_EQ(silent_here.carrier->reclaim(Carrier::Lent::kSending).kind, Moved::Kind::kFailed);
   std::vector<std::byte> landed(kMega);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
   const iovec place{landed.data(), landed.size()};
   EXPECT_EQ(there.carrier->receive({&place, 1}, {&place, 1}).kind, Moved::Kind::kBegun);
-  EXPECT_EQ(there.carrier->reclaim_landing().bytes, kMega);
+  EXPECT_EQ(there.carrier->reclaim(Carrier::Lent::kLanding).bytes, kMega);
 }
 
 TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
@@ -554,7 +554,7 @@ TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
     if (!done) world.rdma.hold();
     const iovec place{landed.data(), landed.size()};
     EXPECT_EQ(other.carrier->receive({&place, 1}, {&place, 1}).kind, Moved::Kind::kBegun);
-    const Moved reclaimed = other.carrier->reclaim_landing();
+    const Moved reclaimed = other.carrier->reclaim(Carrier::Lent::kLanding);
     EXPECT_EQ(reclaimed.kind, done ? Moved::Kind::kSome : Moved::Kind::kFailed);
     EXPECT_EQ(reclaimed.bytes, done ? kMega : 0);
     std::ranges::fill(landed, std::byte{0xEE});

@@ -44,7 +44,8 @@ class CallDetails {
 
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }
-  /// Chooses the place of an attachment of `bytes`; where there is none, take_landing_refusal() says why.
+  /// Chooses the place of an attachment of `bytes`, the same again when it lands_ahead; where there is none,
+  /// take_landing_refusal() says why.
   Landing land(std::size_t bytes, Session& session);
   /// Returns the reason for which the last attachment was not given a place, once.
   Status take_landing_refusal();
@@ -90,6 +91,8 @@ class CallDetails {
   bool returns_attachment;
   /// False when the body was written and is there no more: such a call cannot begin again.
   bool keeps_body = true;
+  /// The answer's attachment may be on its way to its place, though it is not its turn to be received.
+  bool lands_ahead = false;
   /// The answer's attachment: in the caller's buffer if one was named, else in this.
   std::size_t answer_attachment_bytes = 0;
   Buffer answer_attachment;

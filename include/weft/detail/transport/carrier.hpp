@@ -85,6 +85,7 @@ struct Moved {
 };
 
 class DescriptorPassing;
+class LandingsAhead;
 
 /// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
 /// not after Carrier::shut().
@@ -164,9 +165,13 @@ class Carrier {
     static_cast<void>(bytes);
     return 0;
   }
-  /// Takes the landing back: waits until nobody writes to it, after a receive() that said kBegun. kSome: so
-  /// many bytes more have landed. kFailed when the carrier had to be given up for it.
-  virtual Moved reclaim_landing() { return Moved::blocked(); }
+  /// After a receive() that said kBegun, of a landing of which `left` bytes are to come: attachments behind
+  /// it may be moved to their places as well, as far as `ahead` knows these. Each is received in its turn all
+  /// the same, with the place that it was moved to as its landing, or is skipped. May be called again.
+  virtual void read_ahead(std::size_t left, LandingsAhead& ahead) {
+    static_cast<void>(left);
+    static_cast<void>(ahead);
+  }
   /// Memory for an attachment of `bytes` into which receive() is faster than into other memory; empty when
   /// there is no such memory. It may outlive the carrier, and end on any thread.
   virtual Buffer landing_memory(std::size_t bytes) {
@@ -184,14 +189,19 @@ class Carrier {
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
   /// Returns how often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
   virtual std::uint32_t reports() const { return 0; }
-  /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
-  /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.
-  /// kFailed when the carrier had to be given up for it.
-  virtual Moved reclaim_sending() { return Moved::blocked(); }
   enum class Lent : std::uint8_t {
-    kLanding,  ///< what reclaim_landing() takes back
-    kSending,  ///< what reclaim_sending() does
+    kLanding,  ///< the landing, after a receive() that said kBegun
+    kAhead,    ///< that, and the places of what is read ahead
+    kSending,  ///< all that was given to send()
   };
+  /// Takes memory back: waits until nobody moves bytes to or from it. Of kSending what would have been begun
+  /// next is forgotten. kSome: so many bytes more have landed, or have left; what was begun behind these was
+  /// not, for the peer. Of kAhead nothing is reported, and what was moved comes in its turn. kFailed when the
+  /// carrier had to be given up for it.
+  virtual Moved reclaim(Lent what) {
+    static_cast<void>(what);
+    return Moved::blocked();
+  }
   /// Taking it back would not wait: no device has the memory now. If one has, who can be asked to be done
   /// with it soon is asked, so that it is worth looking again.
   virtual bool gives_back_at_once(Lent what) {

@@ -122,8 +122,10 @@ class Connection final : public ConnectionEnds,
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
-  /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
-  void abandon_landing();
+  /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then). With
+  /// kAhead, at any time: nobody writes to memory that on_attachment_ahead() named; what was named for frames
+  /// that the sink will skip is no longer used.
+  void abandon_landing(Carrier::Lent what = Carrier::Lent::kLanding);
   /// Memory that was lent would be given back without a wait now. If not, it is asked for.
   bool gives_back_at_once(Carrier::Lent what) {
     return state_ == State::kClosed || carrier_->gives_back_at_once(what);

@@ -57,6 +57,15 @@ class FrameSink {
     static_cast<void>(arrived);
     return true;
   }
+  /// The attachment of a frame with `header` comes behind the one that lands now, with nothing between them
+  /// but such frames and attachments. Says where it goes, if that is known already: the memory stays until
+  /// on_attachment() of that frame, which says the same place or skips it, or until
+  /// Connection::abandon_landing() of what is read ahead. May be asked again for the same frame. Of frames
+  /// without checksums.
+  virtual Landing on_attachment_ahead(const wire::FrameHeader& header) {
+    static_cast<void>(header);
+    return Landing::skip();
+  }
   /// A frame with an attachment has arrived except for the attachment.
   virtual Landing on_attachment(const Frame& frame) = 0;
   /// More of the attachment has landed, and `left` bytes of it are to come. The last of them are told by

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "weft/detail/transport/attachment_place.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
@@ -74,9 +75,8 @@ class StreamFramer {
 
   void use_checksums() noexcept { checksums_ = true; }
   /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
-  /// after the next with false.
-  void pause(bool paused) noexcept { paused_ = paused; }
-  bool paused() const noexcept { return paused_; }
+  /// after the next with false. Returns what it was told before.
+  bool pause(bool paused) noexcept { return std::exchange(paused_, paused); }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
   /// Returns how many of the places that the last receive_into() listed are the landing's: the first ones.
@@ -88,6 +88,8 @@ class StreamFramer {
       return 0;
     return lands || (pending_bytes() == 0 && !checksums_) ? attachment_left_ : 0;
   }
+  /// Returns how long the attachment is that is being received, as a whole.
+  std::uint64_t attachment_bytes() const noexcept { return frame_.header.attachment_bytes; }
   /// `bytes` were put into the landing since receive_into(), though received() was not called for them; or
   /// so many were dropped that attachment_left(false) told of.
   void landed(std::size_t bytes) noexcept;
