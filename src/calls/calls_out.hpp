@@ -94,7 +94,6 @@ class CallsOut {
   const ExchangeTable& table() const { return table_; }
   /// Answers that the peer owes, also those to exchanges that were given up.
   std::uint32_t awaited() const { return table_.size() + table_.abandoned(); }
-  std::uint32_t in_flight() const { return table_.size(); }
   /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
   /// that the peer has not ended, fewer than it takes.
   bool has_place() const { return table_.size() < places_.in_flight_max; }

@@ -67,7 +67,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   State ended_from() const { return ended_from_; }
   /// Of one that came up.
   Session& session() { return *session_; }
-  std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().in_flight() : 0; }
+  std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().table().size() : 0; }
   /// Calls are under way, of this side or of the server. Of one that came up.
   bool is_used() { return in_flight() != 0 || session_->calls_in().calls().has_unanswered(); }
   /// Returns how many calls it is to have in flight; of one that came up.

@@ -161,7 +161,7 @@ class CallsAnsweredEarly : public PendingCalls {
   void answer_early() {
     rig_.peer_sends(answer_bytes(id_, "early"));
     ASSERT_FALSE(call_->done());
-    EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+    EXPECT_EQ(rig_.session().calls_out().table().size(), 0u);
     EXPECT_EQ(rig_.carrier().reclaimed(), 0) << "that may block";
   }
   /// Nothing more of the caller's memory is sent, though the frame is completed.

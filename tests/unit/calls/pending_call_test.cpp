@@ -29,7 +29,7 @@ TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   EXPECT_EQ(call.woken(), 1);
   EXPECT_EQ(call.answer(), "and back");
   EXPECT_TRUE(call.take_failure().ok());
-  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+  EXPECT_EQ(rig_.session().calls_out().table().size(), 0u);
 }
 
 TEST_F(PendingCalls, ALargeRequestIsChargedWhileItWaitsToBeSent) {
@@ -91,7 +91,7 @@ TEST_F(PendingCalls, ACancelLeavesTheTableAndTellsThePeer) {
   const SentFrame cancel = rig_.sent_frame();
   EXPECT_EQ(cancel.header.type, wire::FrameType::kCancel);
   EXPECT_EQ(cancel.header.id, id);
-  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+  EXPECT_EQ(rig_.session().calls_out().table().size(), 0u);
 }
 
 TEST_F(PendingCalls, DroppingItIsACancelThatNobodyHearsOf) {

@@ -62,7 +62,7 @@ TEST_F(StandingEnds, AGoawayEndsAPartInEachTurn) {
   rig_.run_until_idle();
   EXPECT_GT(rig_.rooms, rooms) << "the owner was not told that they have ended";
   EXPECT_EQ(unprocessed(), kCalls);
-  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+  EXPECT_EQ(rig_.session().calls_out().table().size(), 0u);
   EXPECT_TRUE(rig_.closed.empty());
 }
 
@@ -84,7 +84,7 @@ TEST_F(StandingEnds, TheLastGoawayCountsForThoseThatWereNotToldYet) {
   peer_sends_in_one_turn(goaway() + goaway_bytes(rig_.hello_bytes + all / kCalls * taken));
   rig_.run_until_idle();
   EXPECT_EQ(unprocessed(), kCallsEndedAtOnce + 10);
-  EXPECT_EQ(rig_.session().calls_out().in_flight(), kCalls - kCallsEndedAtOnce - 10);
+  EXPECT_EQ(rig_.session().calls_out().table().size(), kCalls - kCallsEndedAtOnce - 10);
 }
 
 // A peer answers a call that it said it would not answer, while that has not been told yet.
@@ -181,7 +181,7 @@ TEST_F(StandingEnds, CallsThatAreDroppedMeanwhileAreNotTold) {
   calls_.resize(kEndedInFirstTurn + 5);
   rig_.run_until_idle();
   EXPECT_EQ(unprocessed(), calls_.size());
-  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+  EXPECT_EQ(rig_.session().calls_out().table().size(), 0u);
 }
 
 }  // namespace
