@@ -25,7 +25,8 @@ class Attachment {
   /// that is not sent: the call, or the stream, fails with kInvalidArgument. Throws std::bad_alloc; the owner
   /// is gone then.
   Attachment(AttachmentView runs, Buffer owner);
-  /// The same with an owner of any movable type, such as a std::shared_ptr, or a struct of several.
+  /// The same with an owner of any movable type, such as a std::shared_ptr, or a struct of several. Moving it
+  /// must leave the memory where it is: that of a std::array, or of a short std::string, moves along.
   template <std::move_constructible Owner>
     requires(!std::convertible_to<Owner, Buffer>)
   Attachment(AttachmentView runs, Owner owner) : Attachment(runs, buffer_that_keeps(std::move(owner))) {
