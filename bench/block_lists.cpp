@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Says what a block costs in a list of many: 10,000 blocks of 4 KiB in one run, in a list, at equal distances
-// and in a call each, sent and landed. Times are of both ends together, without those of the same bytes in
-// one run: what being a list costs.
+// and in a call each, sent and landed; and answered, from a list that the handler makes for the call, and at
+// equal distances. Times are of both ends together, and beside them what they are beyond those of the same
+// bytes in one run: what being a list costs.
 //   block_lists [BLOCKS [URL [UCX_TRANSPORT...]]]
 // URL is what the server listens on, tcp://127.0.0.1:0 unless it is said. UCX transports are by UCX's names;
 // with cma among them its error mode is none, as cma needs.
@@ -28,6 +29,11 @@ std::vector<std::byte>& answer_memory() {
   static std::vector<std::byte> memory;
   return memory;
 }
+/// Blocks that lie apart, which the server answers with.
+weft::Bytes& answer_blocks() {
+  static weft::Bytes memory;
+  return memory;
+}
 
 std::uint64_t take(weft::CallContext& context) {
   return context.take_attachment().size();
@@ -36,6 +42,22 @@ std::uint64_t take(weft::CallContext& context) {
 std::uint64_t give(weft::CallContext& context, std::uint64_t bytes) {
   context.set_attachment(
       weft::Buffer::adopt(weft::MutableBytes{answer_memory()}.first(bytes), nullptr, [](void*) noexcept {}));
+  return bytes;
+}
+
+std::uint64_t give_list(weft::CallContext& context, std::uint64_t bytes) {
+  std::vector<weft::Bytes> blocks;
+  for (std::size_t i = 0; i < bytes / kBlockBytes; ++i) {
+    blocks.push_back(answer_blocks().subspan(i * kStride, kBlockBytes));
+  }
+  context.set_attachment({blocks, weft::Buffer{}});
+  return bytes;
+}
+
+std::uint64_t give_strided(weft::CallContext& context, std::uint64_t bytes) {
+  const std::size_t blocks = bytes / kBlockBytes;
+  context.set_attachment(
+      {weft::AttachmentView::strided(answer_blocks(), blocks, kBlockBytes, kStride), weft::Buffer{}});
   return bytes;
 }
 
@@ -71,9 +93,10 @@ weft::Task<bool> send(weft::Client& client, weft::AttachmentView attachment) {
   co_return answer.ok() && *answer == attachment.bytes();
 }
 
+template <auto F>
 weft::Task<bool> land(weft::Client& client, weft::LandingView landing) {
   const weft::CallOptions options{.landing = landing};
-  const auto answer = co_await client.call<give>(options, std::uint64_t{landing.bytes()});
+  const auto answer = co_await client.call<F>(options, std::uint64_t{landing.bytes()});
   co_return answer.ok() && *answer == landing.bytes();
 }
 
@@ -112,8 +135,10 @@ class Bench {
   Cost sent(weft::AttachmentView view) const {
     return measure([&] { return loop_.block_on(send(client_, view)); });
   }
+  /// The answer of F lands in `view`.
+  template <auto F>
   Cost landed(weft::LandingView view) const {
-    return measure([&] { return loop_.block_on(land(client_, view)); });
+    return measure([&] { return loop_.block_on(land<F>(client_, view)); });
   }
   /// A call for each of `views`, of which many are in flight.
   template <typename Start>
@@ -136,7 +161,7 @@ class Bench {
 };
 
 void print(std::string_view name, Cost cost, Cost base) {
-  std::printf("%-24.*s %10.0f %10.0f %12.0f %10.0f\n", static_cast<int>(name.size()), name.data(), cost.wall,
+  std::printf("%-28.*s %10.0f %10.0f %12.0f %10.0f\n", static_cast<int>(name.size()), name.data(), cost.wall,
               cost.cpu, cost.wall - base.wall, cost.cpu - base.cpu);
 }
 
@@ -159,7 +184,7 @@ int main(int argc, char** argv) {
   answer_memory().assign(bytes, std::byte{7});
   weft::Server server{{.listen = {url}, .threads = 1}, transports(of_ucx)};
   server.register_handler<take>();
-  server.register_handler<give>();
+  server.register_handler<give, give_list, give_strided>();
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}, transports(of_ucx)};
@@ -168,6 +193,8 @@ int main(int argc, char** argv) {
   std::vector<std::byte> for_apart(blocks * kStride + kBlockBytes, std::byte{2});
   const weft::MutableBytes whole = from_page(for_whole).first(bytes);
   const weft::MutableBytes apart = from_page(for_apart).first(blocks * kStride);
+  std::vector<std::byte> for_answers(blocks * kStride + kBlockBytes, std::byte{3});
+  answer_blocks() = from_page(for_answers).first(blocks * kStride);
   std::vector<weft::Bytes> from;
   std::vector<weft::MutableBytes> into;
   for (std::size_t i = 0; i < blocks; ++i) {
@@ -177,7 +204,7 @@ int main(int argc, char** argv) {
 
   const Bench bench{*loop, client, blocks};
   std::printf("%zu blocks of %zu bytes; nanoseconds a block\n", blocks, kBlockBytes);
-  std::printf("%-24s %10s %10s %12s %10s\n", "", "wall", "cpu", "wall beyond", "cpu beyond");
+  std::printf("%-28s %10s %10s %12s %10s\n", "", "wall", "cpu", "wall beyond", "cpu beyond");
   const Cost sent = bench.sent(weft::Bytes{whole});
   print("sent in one run", sent, sent);
   print("sent from a list", bench.sent(std::span<const weft::Bytes>{from}), sent);
@@ -185,14 +212,17 @@ int main(int argc, char** argv) {
         bench.sent(weft::AttachmentView::strided(apart, blocks, kBlockBytes, kStride)), sent);
   print("sent by a call each",
         bench.one_by_one([&](std::size_t i) { return client.start<take>({.attachment = from[i]}); }), sent);
-  const Cost landed = bench.landed(whole);
+  const Cost landed = bench.landed<give>(whole);
   print("landed in one run", landed, landed);
-  print("landed in a list", bench.landed(std::span<const weft::MutableBytes>{into}), landed);
+  print("landed in a list", bench.landed<give>(std::span<const weft::MutableBytes>{into}), landed);
   print("landed at equal distances",
-        bench.landed(weft::LandingView::strided(apart, blocks, kBlockBytes, kStride)), landed);
+        bench.landed<give>(weft::LandingView::strided(apart, blocks, kBlockBytes, kStride)), landed);
   print("landed by a call each", bench.one_by_one([&](std::size_t i) {
     return client.start<give>({.landing = into[i]}, std::uint64_t{kBlockBytes});
   }),
         landed);
+  print("answered from a list", bench.landed<give_list>(whole), landed);
+  print("answered at equal distances", bench.landed<give_strided>(whole), landed);
+  print("a list into a list", bench.landed<give_list>(std::span<const weft::MutableBytes>{into}), landed);
   return 0;
 }

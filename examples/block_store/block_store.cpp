@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store of blocks whose memory is its own: a block that is written lands in its place, without a copy, and
-// one for which there is no place is refused before a byte of it is sent.
+// one for which there is no place is refused before a byte of it is sent. Blocks that are read leave in one
+// answer, from where they lie.
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <vector>
 #include <weft/weft.hpp>
 
@@ -25,35 +27,48 @@ class Store {
     if (free_.empty()) {
       co_return weft::user_error(2, "the store is full", weft::StatusCode::kResourceExhausted);
     }
-    const std::size_t place = free_.back();
-    free_.pop_back();
-    weft::Result<void> whole = co_await data.into(memory_of(place));
-    if (!whole.ok()) {  // the caller gave up, or is gone: nothing writes there any more
-      free_.push_back(place);
-      co_return whole.status();
-    }
-    if (const auto before = places_.find(number); before != places_.end()) free_.push_back(before->second);
-    places_[number] = place;
+    const auto place = std::make_shared<Place>(*this);
+    weft::Result<void> whole = co_await data.into(place->memory());
+    if (!whole.ok()) co_return whole.status();  // nothing writes there any more: it is free again
+    blocks_[number] = place;
     co_return weft::Result<void>{};
   }
 
-  /// Sends the block from where it lies.
-  weft::Result<void> read(weft::CallContext& context, std::uint64_t number) {
-    const auto found = places_.find(number);
-    if (found == places_.end()) return weft::user_error(3, "no such block", weft::StatusCode::kNotFound);
-    context.set_attachment(weft::Buffer::adopt(memory_of(found->second), nullptr, [](void*) noexcept {}));
+  /// Sends the blocks, in this order, from where they lie.
+  weft::Result<void> read(weft::CallContext& context, const std::vector<std::uint64_t>& numbers) {
+    std::vector<weft::Bytes> runs;
+    std::vector<std::shared_ptr<Place>> places;
+    for (const std::uint64_t number : numbers) {
+      const auto found = blocks_.find(number);
+      if (found == blocks_.end()) return weft::user_error(3, "no such block", weft::StatusCode::kNotFound);
+      runs.emplace_back(found->second->memory());
+      places.push_back(found->second);
+    }
+    context.set_attachment({runs, std::move(places)});  // the places are held until all has left
     return {};
   }
 
  private:
-  weft::MutableBytes memory_of(std::size_t place) {
-    return weft::MutableBytes{memory_}.subspan(place * kBlockBytes, kBlockBytes);
-  }
+  /// Place of one block, which is free when nobody holds it: the store, or an answer that is leaving.
+  class Place {
+   public:
+    explicit Place(Store& store) : store_(store), number_(store.free_.back()) { store.free_.pop_back(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { store_.free_.push_back(number_); }
+    weft::MutableBytes memory() const {
+      return weft::MutableBytes{store_.memory_}.subspan(number_ * kBlockBytes, kBlockBytes);
+    }
+
+   private:
+    Store& store_;
+    std::size_t number_;
+  };
 
   std::vector<std::byte> memory_ = std::vector<std::byte>(4 * kBlockBytes);
-  std::map<std::uint64_t, std::size_t> places_;
-  std::vector<std::size_t> free_{3, 2, 1, 0};
   weft::MemoryLease lease_;  // ends before the memory
+  std::vector<std::size_t> free_{3, 2, 1, 0};
+  std::map<std::uint64_t, std::shared_ptr<Place>> blocks_;
 };
 // end: store
 
@@ -68,11 +83,14 @@ weft::Task<int> write_and_read(weft::Client& client) {
                   written.status().to_string().c_str());
     }
   }
-  std::vector<std::byte> landing(kBlockBytes);
+  std::vector<std::byte> landing(3 * kBlockBytes);
   const weft::CallOptions options{.landing = landing};
-  auto found = co_await client.call<&Store::read>(options, std::uint64_t{2});
+  const std::vector<std::uint64_t> numbers{3, 0, 2};
+  auto found = co_await client.call<&Store::read>(options, numbers);
   if (!found.ok()) co_return 1;
-  std::printf("block 2 is full of '%c'\n", static_cast<char>(landing[kBlockBytes - 1]));
+  std::printf("blocks 3, 0 and 2 end with '%c', '%c' and '%c'\n", static_cast<char>(landing[kBlockBytes - 1]),
+              static_cast<char>(landing[2 * kBlockBytes - 1]),
+              static_cast<char>(landing[3 * kBlockBytes - 1]));
   // end: client
   co_return 0;
 }

@@ -7,11 +7,10 @@
 
 namespace weft::detail {
 
-AnswerTransfer::AnswerTransfer(Loop& loop, Outbox& outbox, Buffer attachment,
+AnswerTransfer::AnswerTransfer(Loop& loop, Outbox& outbox, Attachment attachment,
                                std::unique_ptr<AnswerWishes> wishes)
     : outbox_(outbox), attachment_(std::move(attachment)), wishes_(std::move(wishes)) {
-  const AttachmentView memory{attachment_.bytes()};
-  begin(wishes_ != nullptr && wishes_->attachment_is_shared ? memory.shared() : memory);
+  begin(attachment_.view());
   if (wishes_ == nullptr || !wishes_->are_to_be_told()) return;
   TransferProgress* const progress = wishes_->progress.get();
   marks_.begin(*this, attachment_.size(), progress);

@@ -7,10 +7,10 @@
 #include "calls/id_table.hpp"
 #include "calls/outgoing_transfers.hpp"
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/left_marks.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
-#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 
@@ -23,7 +23,7 @@ namespace weft::detail {
 class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerTransfer> {
  public:
   /// `wishes` may be null; they are told the end, once. `loop` is the connection's.
-  AnswerTransfer(Loop& loop, Outbox& outbox, Buffer attachment, std::unique_ptr<AnswerWishes> wishes);
+  AnswerTransfer(Loop& loop, Outbox& outbox, Attachment attachment, std::unique_ptr<AnswerWishes> wishes);
 
   /// It goes in pieces, and is found in `table`, which has room for it and outlives it, under its id until it
   /// ends.
@@ -42,7 +42,7 @@ class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerT
   void end(bool sent) noexcept;
 
   Outbox& outbox_;
-  const Buffer attachment_;
+  const Attachment attachment_;
   std::unique_ptr<AnswerWishes> wishes_;
   LeftMarks marks_;
   IdTable<AnswerTransfer>* table_ = nullptr;

@@ -119,7 +119,7 @@ void AnswerWriter::take_back_answer(const std::byte* body) {
   session_.output().take_back(body);
 }
 
-void AnswerWriter::end_answer_with(std::uint64_t id, Buffer attachment,
+void AnswerWriter::end_answer_with(std::uint64_t id, Attachment attachment,
                                    std::unique_ptr<AnswerWishes> wishes) {
   session_.output().end();
   if (!queue_transfer(id, std::move(attachment), wishes)) {
@@ -139,7 +139,7 @@ std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t byte
   return std::max(wishes.rate, session_.transfers().least_rate(bytes, session_.limits().frame_timeout));
 }
 
-bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment,
+bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
   const bool splits = session_.transfers().splits(attachment.size());
   const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, attachment.size()) : 0;

@@ -56,7 +56,8 @@ class AnswerWriter final : public AnswerSink {
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   bool reserve_copy(std::uint64_t bytes) override;
-  void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override;
+  void end_answer_with(std::uint64_t id, Attachment attachment,
+                       std::unique_ptr<AnswerWishes> wishes) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
   bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
@@ -70,7 +71,7 @@ class AnswerWriter final : public AnswerSink {
   /// Fills `head` for an answer for which `held` bytes of memory are held. False: it was failed in its place.
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                     std::size_t held, wire::AnswerHead& head);
-  bool queue_transfer(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes>& wishes);
+  bool queue_transfer(std::uint64_t id, Attachment attachment, std::unique_ptr<AnswerWishes>& wishes);
   std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 

@@ -7,6 +7,20 @@
 
 namespace weft::detail {
 
+namespace {
+
+/// Adds `item` to `items`, with its attachment unless `came` is null. Without memory for it that stays in
+/// `came`: it is given back by a function of the user's, which runs under no lock.
+bool keep(ItemBlocks& items, Bytes item, MemoryBudget* budget, Buffer* came) noexcept {
+  if (came == nullptr) return items.add(item, budget);
+  Attachment attachment{std::move(*came)};
+  if (items.add(item, budget, &attachment)) return true;
+  *came = std::move(attachment.owner());
+  return false;
+}
+
+}  // namespace
+
 // Whoever has taken all that there is has told of all but less than half a window, and then the peer may
 // still send (ReceiveWindow).
 std::uint64_t ArrivedItems::take(std::uint64_t taken, ItemBlocks& items, bool waits) noexcept {
@@ -43,7 +57,7 @@ bool ArrivedItems::deliver(IncomingItems& items) noexcept {
     if (over_) return true;
     while (all && items.has_item()) {
       const Bytes item = items.show();
-      all = items_.add(item, state_.terms().memory.get(), items.attachment());
+      all = keep(items_, item, state_.terms().memory.get(), items.attachment());
       if (all) items.hand_over();
     }
     wakes = !items_.empty() && reader_.must_wake();

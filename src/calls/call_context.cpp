@@ -88,13 +88,13 @@ Buffer CallContext::take_attachment() {
   return call_->envelope_if_any() != nullptr ? std::move(call_->envelope().attachment) : Buffer{};
 }
 
-void CallContext::set_attachment(Buffer attachment) {
+void CallContext::set_attachment(Attachment attachment) {
   call_->envelope().answer_attachment = std::move(attachment);
 }
 
 void CallContext::set_shared_attachment(Buffer attachment) {
-  wishes(*call_).attachment_is_shared = true;
-  set_attachment(std::move(attachment));
+  const AttachmentView memory{attachment.bytes()};
+  set_attachment({memory.shared(), std::move(attachment)});
 }
 
 void CallContext::on_answer_sent(detail::UniqueFunction<void(bool sent)> callback) {

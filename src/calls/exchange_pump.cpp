@@ -64,9 +64,10 @@ bool ExchangePump::send_item(std::uint64_t& sent) noexcept {
   if (writing == StreamSide::Writing::kWait) return false;
   const bool ready = writing == StreamSide::Writing::kReady;
   const Bytes item = hand_.front();
-  Buffer* const attachment = hand_.attachment();
+  Attachment* const attachment = hand_.attachment();
   const std::uint64_t attachment_bytes = attachment != nullptr ? attachment->size() : 0;
-  std::byte* const body = ready ? side_.begin_item(item.size(), attachment_bytes) : nullptr;
+  std::byte* const body =
+      ready ? side_.begin_item(item.size(), attachment_bytes != 0 ? attachment : nullptr) : nullptr;
   if (body != nullptr) {
     if (!item.empty()) std::memcpy(body, item.data(), item.size());
     side_.end_item();

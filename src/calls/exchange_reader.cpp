@@ -20,7 +20,7 @@ std::optional<Bytes> ExchangeReader::next(bool waits) noexcept {
   if (items_.empty()) return std::nullopt;
   shows_ = true;
   const Bytes item = items_.front();
-  const Buffer* const attachment = items_.attachment();
+  const Attachment* const attachment = items_.attachment();
   shown_ = wire::item_cost(static_cast<std::uint32_t>(item.size()),
                            attachment != nullptr ? attachment->size() : 0);
   return item;

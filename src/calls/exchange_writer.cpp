@@ -8,12 +8,16 @@
 
 namespace weft::detail {
 
-std::byte* ExchangeWriter::begin_item(std::size_t bytes, Buffer* attachment) noexcept {
+std::byte* ExchangeWriter::begin_item(std::size_t bytes, Attachment* attachment) noexcept {
   if (exchange_.in_child()) return nullptr;
   const StreamTerms& terms = exchange_.terms();
   if (bytes > terms.item_bytes_max) [[unlikely]] {
     exchange_.abandon(over_limit("an item", bytes, terms.item_bytes_max, "the peer's",
                                  terms.answers ? kClientsBodyOption : kServersBodyOption));
+    return nullptr;
+  }
+  if (attachment != nullptr && attachment->fault() != RunsFault::kNone) [[unlikely]] {
+    exchange_.abandon(check_runs("the attachment of an item", attachment->fault()));
     return nullptr;
   }
   if (attachment != nullptr && attachment->size() > terms.attachment_bytes_max) [[unlikely]] {

@@ -27,7 +27,8 @@ class InterceptedSink final : public AnswerSink {
   }
   void end_answer() override { sink_.end_answer(); }
   void take_back_answer(const std::byte* body) override { sink_.take_back_answer(body); }
-  void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override {
+  void end_answer_with(std::uint64_t id, Attachment attachment,
+                       std::unique_ptr<AnswerWishes> wishes) override {
     sink_.end_answer_with(id, std::move(attachment), std::move(wishes));
   }
   void fail(std::uint64_t id, const Status& failure) override;

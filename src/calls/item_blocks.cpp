@@ -15,13 +15,13 @@ namespace weft::detail {
 
 namespace {
 
-/// In front of each item: its size, and whether the Buffer of its attachment follows that.
+/// In front of each item: its size, and whether its Attachment follows that.
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kAttached = std::uint64_t{1} << 63;
-static_assert(alignof(Buffer) <= 8 && sizeof(Buffer) % 8 == 0);
+static_assert(alignof(Attachment) <= 8 && sizeof(Attachment) % 8 == 0);
 
 std::size_t head_bytes_of(const std::byte* item) noexcept {
-  return kLengthBytes + ((load_le<std::uint64_t>(item) & kAttached) != 0 ? sizeof(Buffer) : 0);
+  return kLengthBytes + ((load_le<std::uint64_t>(item) & kAttached) != 0 ? sizeof(Attachment) : 0);
 }
 /// Memory of a block that is alone, and of those behind it: where little waits, little is taken.
 constexpr std::size_t kFirstBytes = 2 * 1024;
@@ -41,8 +41,8 @@ struct ItemBlocks::Block {
   MemoryBudget* budget = nullptr;
 };
 
-std::byte* ItemBlocks::add(std::size_t bytes, MemoryBudget* budget, Buffer* attachment) noexcept {
-  const std::size_t head = kLengthBytes + (attachment != nullptr ? sizeof(Buffer) : 0);
+std::byte* ItemBlocks::add(std::size_t bytes, MemoryBudget* budget, Attachment* attachment) noexcept {
+  const std::size_t head = kLengthBytes + (attachment != nullptr ? sizeof(Attachment) : 0);
   const std::size_t needed = head + wire::padded(bytes);
   Block* block = last_;
   if (block == nullptr || block->capacity - block->end < needed) {
@@ -51,12 +51,12 @@ std::byte* ItemBlocks::add(std::size_t bytes, MemoryBudget* budget, Buffer* atta
   }
   std::byte* const at = block->data() + block->end;
   store_le<std::uint64_t>(at, bytes | (attachment != nullptr ? kAttached : 0));
-  if (attachment != nullptr) ::new (static_cast<void*>(at + kLengthBytes)) Buffer{std::move(*attachment)};
+  if (attachment != nullptr) ::new (static_cast<void*>(at + kLengthBytes)) Attachment{std::move(*attachment)};
   block->end += needed;
   return at + head;
 }
 
-bool ItemBlocks::add(Bytes item, MemoryBudget* budget, Buffer* attachment) noexcept {
+bool ItemBlocks::add(Bytes item, MemoryBudget* budget, Attachment* attachment) noexcept {
   std::byte* const to = add(item.size(), budget, attachment);
   if (to != nullptr && !item.empty()) std::memcpy(to, item.data(), item.size());
   return to != nullptr;
@@ -88,10 +88,10 @@ Bytes ItemBlocks::front() const noexcept {
   return {at + head_bytes_of(at), static_cast<std::size_t>(load_le<std::uint64_t>(at) & ~kAttached)};
 }
 
-Buffer* ItemBlocks::attachment() const noexcept {
+Attachment* ItemBlocks::attachment() const noexcept {
   std::byte* const at = first_->data() + first_->begin;
   if (head_bytes_of(at) == kLengthBytes) return nullptr;
-  return std::launder(reinterpret_cast<Buffer*>(at + kLengthBytes));
+  return std::launder(reinterpret_cast<Attachment*>(at + kLengthBytes));
 }
 
 std::size_t ItemBlocks::front_bytes() const noexcept {
@@ -104,7 +104,7 @@ bool ItemBlocks::has_one() const noexcept {
 
 void ItemBlocks::pop() noexcept {
   const std::size_t bytes = front_bytes();
-  if (Buffer* const attached = attachment()) std::destroy_at(attached);
+  if (Attachment* const attached = attachment()) std::destroy_at(attached);
   first_->begin += bytes;
   if (first_->begin == first_->end) drop_first();
 }

@@ -15,9 +15,9 @@ constexpr FixedFailure kNoMemoryForAttachment{StatusCode::kResourceExhausted, La
 
 }  // namespace
 
-ItemTransfer::ItemTransfer(Buffer attachment, StreamSide& side) noexcept
+ItemTransfer::ItemTransfer(Attachment attachment, StreamSide& side) noexcept
     : attachment_(std::move(attachment)), side_(&side) {
-  OutgoingTransfer::begin(attachment_.bytes());
+  OutgoingTransfer::begin(attachment_.view());
   set_of_item();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
 #include "weft/detail/calls/stream_place.hpp"
-#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 
@@ -20,7 +20,7 @@ class StreamSide;
 class ItemTransfer final : public OutgoingTransfer {
  public:
   /// `side` hears when all of it is queued, unless it stops it before that.
-  ItemTransfer(Buffer attachment, StreamSide& side) noexcept;
+  ItemTransfer(Attachment attachment, StreamSide& side) noexcept;
 
   /// Its item was just queued, on the stream at `place`. False when there is no memory to queue it: it is
   /// gone then, and the connection is of no further use.
@@ -34,7 +34,7 @@ class ItemTransfer final : public OutgoingTransfer {
   void on_returned(bool sent) noexcept override;
   bool queue_whole(const StreamPlace& place) noexcept;
 
-  const Buffer attachment_;
+  const Attachment attachment_;
   /// Null when it hears nothing any more.
   StreamSide* side_;
   bool queued_ = false;

@@ -32,7 +32,7 @@ PutItems::Put PutItems::put(Bytes item) noexcept {
 PutItems::Put PutItems::put(ItemBlocks& item) noexcept {
   ExchangeState::Lock lock = state_.lock();
   if (is_over()) return Put::kNotTaken;
-  const Buffer* const attachment = item.attachment();
+  const Attachment* const attachment = item.attachment();
   const std::size_t bytes = item.front().size();
   const std::size_t attachment_bytes = attachment != nullptr ? attachment->size() : 0;
   items_.append(item);

@@ -56,11 +56,15 @@ void keep_peer(ServedCall& call, const AnswerSink& sink) noexcept {
   }
 }
 
-/// There is no memory for the copy of the answer's attachment that `sink` needs.
-bool copies_too_much(AnswerSink& sink, const CallEnvelope& envelope) {
-  const AnswerWishes* const wishes = envelope.wishes.get();
-  return wishes != nullptr && wishes->attachment_is_shared &&
-         !sink.reserve_copy(envelope.answer_attachment.size());
+/// Fails when the answer's attachment cannot be sent, or when there is no memory for the copy of it that
+/// `sink` needs.
+Status check_attachment(AnswerSink& sink, const Attachment& attachment) {
+  if (attachment.empty()) [[likely]] {
+    return {};
+  }
+  if (Status bad = check_runs("CallContext::set_attachment()", attachment.fault()); !bad.ok()) return bad;
+  const bool copied = attachment.view().is_shared();
+  return copied && !sink.reserve_copy(attachment.size()) ? Status::of<kNoMemoryForAnswer>() : Status{};
 }
 
 /// `call` may be answered. One whose connection is gone, and that was not told yet, hears of that here.
@@ -257,12 +261,15 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const LentRuns* runs) {
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }
-  const CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
-  if (envelope != nullptr && copies_too_much(*sink_, *envelope)) [[unlikely]] {
-    fail(Status::of<kNoMemoryForAnswer>());
-    return nullptr;
+  std::size_t attached = 0;
+  if (parts_ != nullptr) {
+    const Attachment& attachment = parts_->envelope.answer_attachment;
+    if (Status bad = check_attachment(*sink_, attachment); !bad.ok()) [[unlikely]] {
+      fail(bad);
+      return nullptr;
+    }
+    attached = attachment.size();
   }
-  const std::size_t attached = envelope != nullptr ? envelope->answer_attachment.size() : 0;
   std::byte* const body =
       runs == nullptr ? sink_->begin_answer(id(), bytes, attached)
                       : sink_->begin_answer_around(id(), bytes, attached, *runs, request_.kept.chunk());

@@ -33,6 +33,13 @@ std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
   return streams.peer().knows_attachments ? streams.session().peer().attachment_bytes_max : 0;
 }
 
+// Says why an item's attachment cannot be sent; ok when it can.
+Status refusal_of(const Attachment& attachment, const StreamPlace& place) {
+  if (Status bad = check_runs("the attachment of an item", attachment.fault()); !bad.ok()) return bad;
+  const std::uint64_t most = attachment_limit(*place.streams);
+  return attachment.size() > most ? attachment_refusal(attachment.size(), most, place.answers) : Status{};
+}
+
 // Out of line, so that items without attachment need not pay for a second way.
 [[gnu::noinline]] std::byte* begin_attached(const StreamPlace& place, std::uint32_t body_bytes,
                                             std::uint64_t attachment_bytes) noexcept {
@@ -107,7 +114,7 @@ StreamSide::Writing StreamSide::writing() noexcept {
   return ready ? Writing::kReady : Writing::kWait;
 }
 
-std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_bytes) noexcept {
+std::byte* StreamSide::begin_item(std::size_t bytes, const Attachment* attachment) noexcept {
   SessionStreams& streams = *place_.streams;
   if (bytes > streams.peer().item_bytes_max) [[unlikely]] {
     fail_writing(over_limit("an item", bytes, streams.peer().item_bytes_max, "the peer's",
@@ -122,13 +129,13 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
   const auto body_bytes = static_cast<std::uint32_t>(bytes);
   std::uint64_t cost = wire::item_cost(body_bytes);
   std::byte* body = nullptr;
-  if (attachment_bytes == 0) [[likely]] {
+  if (attachment == nullptr) [[likely]] {
     const wire::ItemHead head{.body_bytes = body_bytes, .id = place_.id, .of_answer = place_.answers};
     body = output.begin(head.header());
   } else {
-    const std::uint64_t most = attachment_limit(streams);
-    if (attachment_bytes > most) {
-      fail_writing(attachment_refusal(attachment_bytes, most, place_.answers));
+    const std::uint64_t attachment_bytes = attachment->size();
+    if (Status refused = refusal_of(*attachment, place_); !refused.ok()) {
+      fail_writing(std::move(refused));
       return nullptr;
     }
     body = begin_attached(place_, body_bytes, attachment_bytes);
@@ -147,7 +154,7 @@ void StreamSide::end_item() noexcept {
   loop_.turn_time().did(1);
 }
 
-bool StreamSide::send_attachment(Buffer attachment) noexcept {
+bool StreamSide::send_attachment(Attachment attachment) noexcept {
   attachment_ = new (std::nothrow) ItemTransfer(std::move(attachment), *this);
   if (attachment_ != nullptr && attachment_->begin(place_)) return true;
   attachment_ = nullptr;

@@ -18,6 +18,22 @@ std::string back(CallContext& context, std::string text) {
   return text;
 }
 
+/// Gives `blocks` blocks of a memory of its own, each second of it, the last first.
+std::uint64_t give_blocks(CallContext& context, std::uint64_t blocks, std::uint64_t bytes) {
+  const auto memory = std::make_shared<const std::string>(pattern(2 * blocks * bytes, 3));
+  std::vector<Bytes> runs;
+  for (std::size_t i = blocks; i > 0; --i)
+    runs.push_back(as_bytes(*memory).subspan(2 * i * bytes - bytes, bytes));
+  context.set_attachment({runs, memory});
+  return blocks;
+}
+std::string blocks_given(std::size_t blocks, std::size_t bytes) {
+  const std::string memory = pattern(2 * blocks * bytes, 3);
+  std::string all;
+  for (std::size_t i = blocks; i > 0; --i) all += memory.substr(2 * i * bytes - bytes, bytes);
+  return all;
+}
+
 constexpr auto kEcho = &back;
 
 class PeerCalls : public ConformanceTest {
@@ -29,13 +45,13 @@ class PeerCalls : public ConformanceTest {
     options.threads = 0;
     options.loop = loop_.get();
     server_.emplace(std::move(options), transports_);
-    server_->register_handler<back>();
+    server_->register_handler<back, give_blocks>();
     server_->register_handler("hello", [this](CallContext& context) { peer_.emplace(context.peer()); });
     server_->start().value();
     ClientOptions to_server;
     to_server.connect = server_->urls().front();
     client_.emplace(*loop_, to_server, transports_);
-    client_->register_handler<back>();
+    client_->register_handler<back, give_blocks>();
   }
   ~PeerCalls() override {
     client_.reset();
@@ -57,6 +73,32 @@ class PeerCalls : public ConformanceTest {
   std::optional<weft::Peer> peer_;
   std::optional<Client> client_;
 };
+
+// Of blocks that are copied, gathered and leased, in one frame and in pieces.
+TEST_P(PeerCalls, AreAnsweredFromBlocksInManyPlaces) {
+  ASSERT_NO_FATAL_FAILURE(greet());
+  constexpr std::pair<std::size_t, std::size_t> kShapes[] = {{3, 7}, {40, 2048}, {300, 1000}, {200, 9000}};
+  for (const auto& [blocks, bytes] : kShapes) {
+    std::vector<std::string> landings(2, std::string(blocks * bytes, '\0'));
+    std::vector<Call<std::uint64_t>> calls;
+    const auto into = [&](std::size_t i) {
+      return CallOptions{.landing = std::as_writable_bytes(std::span{landings[i]})};
+    };
+    calls.push_back(client_->start<give_blocks>(into(0), blocks, bytes));
+    calls.push_back(peer_->start<give_blocks>(into(1), blocks, bytes));
+    ASSERT_TRUE(
+        until([&] { return std::ranges::all_of(calls, [](const auto& call) { return call.done(); }); }));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Result<std::uint64_t> given =
+          loop_->block_on([](Call<std::uint64_t> call) -> Task<Result<std::uint64_t>> {
+            Result<std::uint64_t> result = co_await std::move(call);
+            co_return result;
+          }(std::move(calls[i])));
+      ASSERT_TRUE(given.ok()) << given.status().to_string();
+      EXPECT_TRUE(landings[i] == blocks_given(blocks, bytes)) << blocks << " of " << bytes << ", " << i;
+    }
+  }
+}
 
 TEST_P(PeerCalls, CrossInNumbers) {
   ASSERT_NO_FATAL_FAILURE(greet());

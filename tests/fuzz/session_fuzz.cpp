@@ -502,12 +502,25 @@ class World final : private SessionOwner {
     const std::size_t bytes = static_cast<std::size_t>(std::min<std::uint64_t>(script_.length(), 20'000));
     const unsigned how = script_.byte();
     const std::size_t attachment = how % 2 == 0 ? static_cast<std::size_t>(script_.length()) : 0;
-    std::byte* const body = side->begin_item(bytes, attachment);
+    Attachment given;
+    if (attachment != 0) given = in_runs(lend(attachment), how / 16);
+    std::byte* const body = side->begin_item(bytes, attachment != 0 ? &given : nullptr);
     if (body == nullptr) return;
     std::memset(body, 'i', bytes);
     if (how % 16 == 15) return side->take_back_item(body, bytes, attachment);
     side->end_item();
-    if (attachment != 0) side->send_attachment(lend(attachment));
+    if (attachment != 0) side->send_attachment(std::move(given));
+  }
+  /// The same memory, in so many runs, the last first.
+  static Attachment in_runs(Buffer whole, std::size_t count) {
+    if (count < 2) return whole;
+    const Bytes all = whole.bytes();
+    std::vector<Bytes> runs;
+    for (std::size_t i = count; i > 0; --i) {
+      const std::size_t begin = all.size() * (i - 1) / count;
+      runs.push_back(all.subspan(begin, all.size() * i / count - begin));
+    }
+    return {runs, std::move(whole)};
   }
   Buffer lend(std::size_t bytes) {
     struct Loan {
@@ -560,7 +573,9 @@ class World final : private SessionOwner {
     const unsigned how = script_.byte();
     if (call.answered()) return;
     if (how % 4 == 0) return call.fail({StatusCode::kAborted, Layer::kUser, "no"});
-    if (how % 4 == 1) call.envelope().answer_attachment = lend(static_cast<std::size_t>(script_.length()));
+    if (how % 4 == 1) {
+      call.context().set_attachment(in_runs(lend(static_cast<std::size_t>(script_.length())), how / 16));
+    }
     if (call.begin_answer(0) != nullptr) call.end_answer();
   }
   void let_go(std::size_t which) {

@@ -46,6 +46,31 @@ inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
   EXPECT_EQ(refused.status().native(), static_cast<int>(size % 1000));
 }
 
+/// `blocks` blocks of `size` bytes, which the handler has in one run, come back in runs of its own, as a list
+/// and at equal distances, and land in blocks of another size.
+inline void expect_answers_in_blocks(Loop& loop, Client& caller, std::size_t size, std::size_t blocks) {
+  const std::vector<std::byte> sent = pattern(size * blocks, 5);
+  const std::size_t into = size + size / 3 + 1;
+  for (const bool others : {false, true}) {
+    std::vector<std::byte> expected;
+    for (std::size_t i = 0; i < blocks; i += others ? 2 : 1) {
+      const Bytes block = Bytes{sent}.subspan((others ? i : blocks - 1 - i) * size, size);
+      expected.insert(expected.end(), block.begin(), block.end());
+    }
+    const std::size_t places = (expected.size() + into - 1) / into;
+    std::vector<std::byte> memory(places * (into + 1), std::byte{0xEE});
+    const auto named = caller.register_memory(memory);
+    const CallOptions options{.attachment = Bytes{sent},
+                              .landing = LandingView::strided(memory, places, into, into + 1)};
+    const auto answer = loop.block_on(answer_of(caller.start<give_back_blocks>(options, size, others)));
+    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
+    ASSERT_EQ(answer->attachment_bytes, expected.size());
+    std::vector<std::byte> landed(memory.size(), std::byte{0xEE});
+    for (std::size_t i = 0; i < expected.size(); ++i) landed[i / into * (into + 1) + i % into] = expected[i];
+    EXPECT_TRUE(memory == landed) << size << (others ? " every other one" : " reversed");
+  }
+}
+
 /// `blocks` blocks of `size` bytes, as a list and at equal distances, go there and back, and land in blocks
 /// of another size: in the caller's memory and nowhere between its blocks.
 inline void expect_lists_both_ways(Loop& loop, Client& caller, std::size_t size, std::size_t blocks) {
@@ -87,6 +112,7 @@ inline void expect_lists_both_ways(Loop& loop, Client& caller, std::size_t size,
     }
     EXPECT_TRUE(memory == expected) << size;
   }
+  expect_answers_in_blocks(loop, caller, size, blocks);
 }
 
 inline void expect_many_in_flight_are_answered(Loop& loop, Client& caller) {

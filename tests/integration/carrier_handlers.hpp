@@ -41,6 +41,21 @@ inline std::uint64_t give_back(CallContext& context) {
   context.set_attachment(std::move(taken));
   return size;
 }
+/// Gives back the blocks that came, the last first; or every other one of them, at equal distances.
+inline std::uint64_t give_back_blocks(CallContext& context, std::uint64_t block, bool others) {
+  Buffer taken = context.take_attachment();
+  const Bytes all = taken.bytes();
+  const std::size_t blocks = all.size() / block;
+  if (others) {
+    context.set_attachment(
+        {AttachmentView::strided(all, (blocks + 1) / 2, block, 2 * block), std::move(taken)});
+    return (blocks + 1) / 2;
+  }
+  std::vector<Bytes> runs;
+  for (std::size_t i = blocks; i > 0; --i) runs.push_back(all.subspan((i - 1) * block, block));
+  context.set_attachment({runs, std::move(taken)});
+  return blocks;
+}
 inline std::uint64_t produce(CallContext& context, std::uint64_t bytes, std::uint32_t seed) {
   context.set_attachment(Buffer::adopt(pattern(bytes, seed)));
   return bytes;
@@ -64,7 +79,7 @@ inline void register_all(Server& server) {
   server.register_handler<sum_up>();
   server.register_handler<give_back>();
   server.register_handler<receive_in_place, refuse>();
-  server.register_handler<produce>();
+  server.register_handler<produce, give_back_blocks>();
   register_streams(server);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 #include <weft/weft.hpp>
 
 #include "support/pattern.hpp"
@@ -70,8 +72,49 @@ inline Task<Result<std::size_t>> repeat_attached(Reader<std::size_t>& items, Wri
   co_return right;
 }
 
+/// The same memory in runs of 5000 bytes, the second of each two first; what is left is a run. The same runs
+/// of what arrives are the memory as it was.
+inline Attachment in_swapped_runs(Buffer whole) {
+  constexpr std::size_t kRun = 5000;
+  std::vector<Bytes> runs;
+  Bytes rest = whole.bytes();
+  for (; rest.size() >= 2 * kRun; rest = rest.subspan(2 * kRun)) {
+    runs.push_back(rest.subspan(kRun, kRun));
+    runs.push_back(rest.first(kRun));
+  }
+  runs.push_back(rest);
+  return {runs, std::move(whole)};
+}
+inline bool has_swapped_attachment_of(std::size_t number, Bytes attachment) {
+  const Attachment expected = in_swapped_runs(attachment_of(number));
+  for (std::size_t i = 0; i < expected.view().pieces(); ++i) {
+    const Bytes run = expected.view().piece(i);
+    if (run.size() > attachment.size() || !std::ranges::equal(run, attachment.first(run.size())))
+      return false;
+    attachment = attachment.subspan(run.size());
+  }
+  return attachment.empty();
+}
+inline Stream<std::size_t> send_runs(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Attachment runs = in_swapped_runs(attachment_of(i));
+    co_yield with_attachment(i, std::move(runs));
+  }
+}
+/// Swaps the runs of what comes, and gives it back.
+inline Task<Result<std::size_t>> swap_runs(Reader<std::size_t>& items, Writer<std::size_t>& back) {
+  std::size_t right = 0;
+  while (auto number = co_await items.next()) {
+    if (has_swapped_attachment_of(*number, items.attachment())) ++right;
+    Attachment runs = in_swapped_runs(items.take_attachment());
+    if (const bool taken = co_await back.write(*number, std::move(runs)); !taken) co_return back.status();
+  }
+  co_return right;
+}
+
 inline void register_streams(Server& server) {
-  server.register_handler<send_items, take_items, repeat_items, swap_items, send_attached, repeat_attached>();
+  server.register_handler<send_items, take_items, repeat_items, swap_items, send_attached, repeat_attached,
+                          send_runs, swap_runs>();
 }
 
 inline Task<std::size_t> received_of(Client& caller, std::size_t count) {
@@ -150,6 +193,33 @@ inline Task<std::size_t> repeated_attached_of(Client& caller, std::size_t count)
   co_return right;
 }
 
+inline Task<std::size_t> runs_of(Client& caller, std::size_t count) {
+  auto stream = caller.open<send_runs>(count);
+  std::size_t right = 0;
+  std::size_t number = 0;
+  while (auto item = co_await stream.next()) {
+    if (*item == number && has_swapped_attachment_of(number, stream.attachment())) ++right;
+    ++number;
+  }
+  EXPECT_TRUE(stream.status().ok()) << stream.status().to_string();
+  co_return right;
+}
+inline Task<std::size_t> swapped_runs_of(Client& caller, std::size_t count) {
+  auto stream = caller.open<swap_runs>();
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Attachment runs = in_swapped_runs(attachment_of(i));
+    const bool taken = co_await stream.write(i, std::move(runs));
+    if (!taken) break;
+    auto back = co_await stream.next();
+    if (back && *back == i && has_attachment_of(i, stream.attachment())) ++right;
+  }
+  Result<std::size_t> end = co_await stream.finish();
+  EXPECT_TRUE(end.ok()) << end.status().to_string();
+  EXPECT_EQ(end.ok() ? *end : 0, count);
+  co_return right;
+}
+
 /// All shapes, items of every size, more than the windows are.
 inline void expect_streams_of_all_shapes(Loop& loop, Client& caller, std::size_t count = 70) {
   EXPECT_EQ(loop.block_on(received_of(caller, count)), count);
@@ -158,6 +228,8 @@ inline void expect_streams_of_all_shapes(Loop& loop, Client& caller, std::size_t
   EXPECT_EQ(loop.block_on(swapped_of(caller, count)), count);
   EXPECT_EQ(loop.block_on(attached_of(caller, count / 4)), count / 4);
   EXPECT_EQ(loop.block_on(repeated_attached_of(caller, count / 4)), count / 4);
+  EXPECT_EQ(loop.block_on(runs_of(caller, count / 4)), count / 4);
+  EXPECT_EQ(loop.block_on(swapped_runs_of(caller, count / 4)), count / 4);
 }
 
 }  // namespace weft::carrier_testing

@@ -48,6 +48,14 @@ void later(Reply<std::string> reply, std::string_view text) {
 std::uint64_t measure(CallContext& context) {
   return context.attachment().size();
 }
+/// Answers with blocks in many places, as many as travel in pieces.
+void gather(CallContext& context) {
+  const auto memory = std::make_shared<std::vector<std::byte>>(400'000);
+  std::vector<Bytes> blocks;
+  for (std::size_t at = 0; at < memory->size(); at += 8000)
+    blocks.push_back(Bytes{*memory}.subspan(at, 4000));
+  context.set_attachment({blocks, memory});
+}
 void leave(CallContext& context) {
   context.close_connection();
 }
@@ -151,7 +159,7 @@ class World {
     server_->register_handler<echo>();
     server_->register_handler<length>();
     server_->register_handler<later>();
-    server_->register_handler<measure>();
+    server_->register_handler<measure, gather>();
     server_->register_handler<refuse_all>();
     server_->register_handler<leave>();
     server_->register_handler<ask_back>();
@@ -406,6 +414,14 @@ constexpr Part kParts[] = {
          world.run_until([&] { return call.done(); });
        });
      }},
+    {"an answer from many places", &connected,
+     [](World& world) {
+       static std::vector<std::byte> landing(200'000);
+       attempt([&] {
+         Call<void> call = world.client().start<gather>({.landing = landing});
+         world.run_until([&] { return call.done(); });
+       });
+     }},
     {"a stream of the server", &connected,
      [](World& world) { world.note(world.loop().block_on(watched(&world.client(), 8))); }},
     {"a stream of the client", &connected,
@@ -628,13 +644,9 @@ TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
 
 // Each of its worlds costs a context of the carrier: the parts in which that does what a stream does not.
 std::vector<Part> parts_of_carriers() {
-  constexpr std::string_view kNames[] = {"connect and hello",
-                                         "a function",
-                                         "an attachment",
-                                         "a stream both ways",
-                                         "the client closes",
-                                         "the server stops",
-                                         "a connection that is made again"};
+  constexpr std::string_view kNames[] = {
+      "connect and hello",  "a function",        "an attachment",    "an answer from many places",
+      "a stream both ways", "the client closes", "the server stops", "a connection that is made again"};
   std::vector<Part> parts;
   for (const Part& part : kParts) {
     for (const std::string_view name : kNames) {

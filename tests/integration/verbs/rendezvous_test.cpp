@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <utility>
 
 #include "integration/verbs/verbs_testing.hpp"
 
@@ -49,6 +51,12 @@ class VerbsAttachments : public VerbsTest {
                 Buffer::adopt(MutableBytes{lent.bytes}.first(size), nullptr, [](void*) noexcept {}));
             return size;
           });
+          its.register_handler(
+              "lend_blocks", [this](CallContext& context, std::uint64_t block, std::uint64_t blocks) {
+                context.set_attachment(
+                    {AttachmentView::strided(lent.bytes, blocks, block, 2 * block), Holding{holding}});
+                return block * blocks;
+              });
         });
     lent.registered_with(server);
     caller = &world.client(server.urls().front(), options());
@@ -56,6 +64,21 @@ class VerbsAttachments : public VerbsTest {
   void TearDown() override { world.end(); }
 
   static constexpr auto lend = remote<"lend", std::uint64_t(std::uint64_t)>;
+  static constexpr auto lend_blocks = remote<"lend_blocks", std::uint64_t(std::uint64_t, std::uint64_t)>;
+
+  /// Owner of an answer's memory.
+  struct Holding {
+    explicit Holding(std::atomic<int>& its_count) : count(&its_count) { ++*count; }
+    Holding(Holding&& other) noexcept : count(std::exchange(other.count, nullptr)) {}
+    Holding& operator=(Holding&&) = delete;
+    ~Holding() {
+      if (count != nullptr) --*count;
+    }
+    std::atomic<int>* count;
+  };
+
+  /// Answers whose memory is held.
+  std::atomic<int> holding{0};
 
   Region lent{pattern(5 * kMega, 99)};
   Client* caller = nullptr;
@@ -120,6 +143,50 @@ TEST_P(VerbsAttachments, BlocksAreSentAndNothingBetweenThem) {
     EXPECT_EQ(world.wait_for(caller->start<sum_up>({.attachment = list})).value(), sum_of(together));
   }
   EXPECT_EQ(caller->stats().connections, 1u);
+}
+
+// The same out of the server's memory, into blocks of another length.
+TEST_P(VerbsAttachments, AnswersAreSentFromBlocks) {
+  const std::size_t size = scaled(2 * kMega);
+  for (const std::size_t block : {std::size_t{700}, 2 * kKilo, 4 * kKilo + 1, 70 * kKilo}) {
+    SCOPED_TRACE(block);
+    const std::size_t blocks = size / block + 1;
+    const std::size_t into = block + 100;
+    const std::size_t places = (blocks * block + into - 1) / into;
+    Region landing{std::vector<std::byte>(2 * places * into, std::byte{0xEE})};
+    landing.registered_with(*caller);
+    const auto place = LandingView::strided(landing.bytes, places, into, 2 * into);
+    EXPECT_EQ(world.wait_for(caller->start<lend_blocks>({.landing = place}, block, blocks)).value(),
+              blocks * block);
+    for (std::size_t i = 0; i < places * into; ++i) {
+      const std::byte here = landing.bytes[i / into * 2 * into + i % into];
+      const bool filled = i < blocks * block;
+      ASSERT_EQ(here, filled ? lent.bytes[i / block * 2 * block + i % block] : std::byte{0xEE}) << i;
+      ASSERT_EQ(landing.bytes[(i / into * 2 + 1) * into + i % into], std::byte{0xEE}) << i;
+    }
+    EXPECT_TRUE(eventually([&] { return holding == 0; }));
+  }
+}
+
+TEST_P(VerbsAttachments, BlocksOfAnAnswerThatIsDroppedAreGivenBackToTheirOwner) {
+  world.expect_alive(*caller);
+  constexpr std::size_t kBlock = 4 * kKilo;
+  const std::size_t blocks = scaled(2 * kMega) / kBlock;
+  for (int turns = 0; turns < 24; turns += turns < 12 && !slow() ? 1 : 6) {
+    SCOPED_TRACE(turns);
+    Region landing{std::vector<std::byte>(blocks * kBlock)};
+    landing.registered_with(*caller);
+    {
+      const Call<std::uint64_t> down = caller->start<lend_blocks>({.landing = landing.bytes}, kBlock, blocks);
+      for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    }
+    std::ranges::fill(landing.bytes, std::byte{0xEE});
+    EXPECT_TRUE(eventually([&] {
+      const auto sum = world.wait_for(caller->start<sum_up>({.attachment = Bytes{lent.bytes}.first(100)}));
+      return sum.ok() && holding == 0;
+    }));
+    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  }
 }
 
 TEST_P(VerbsAttachments, BlocksOfADroppedCallAreTheCallersAtOnce) {

@@ -82,8 +82,8 @@ class ItemAttachmentFaults : public ::testing::Test {
 };
 
 /// Writes an item of eight bytes with `attachment`; false when it was not taken.
-bool write(StreamSide& side, Buffer attachment) {
-  std::byte* const body = side.begin_item(8, attachment.size());
+bool write(StreamSide& side, Attachment attachment) {
+  std::byte* const body = side.begin_item(8, &attachment);
   if (body == nullptr) return false;
   std::memset(body, 0, 8);
   side.end_item();

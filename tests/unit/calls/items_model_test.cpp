@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -310,14 +311,24 @@ class Run final {
     const auto number = static_cast<unsigned>(sizes_.size());
     sizes_.push_back(attachment);
     sent_cost_ += attachment != 0 ? wire::item_cost(kBody, attachment) : wire::item_cost(kBody);
-    std::byte* const body = side->begin_item(kBody, attachment);
+    Attachment given;
+    if (attachment != 0) {
+      Lent& lent = lend(writer_, attachment, writer_.carrier->sending);
+      std::ranges::fill(lent.bytes(), byte_of(number));
+      given = attachment == kLong ? in_runs(lent.buffer()) : lent.buffer();
+    }
+    std::byte* const body = side->begin_item(kBody, attachment != 0 ? &given : nullptr);
     if (body == nullptr) return complain("an item could not be begun");
     weft::detail::store_le<std::uint64_t>(body, number);
     side->end_item();
-    if (attachment == 0) return;
-    Lent& lent = lend(writer_, attachment, writer_.carrier->sending);
-    std::ranges::fill(lent.bytes(), byte_of(number));
-    if (!side->send_attachment(lent.buffer())) complain("an attachment could not be sent");
+    if (attachment != 0 && !side->send_attachment(std::move(given)))
+      complain("an attachment could not be sent");
+  }
+  /// The same memory, its second half first.
+  static Attachment in_runs(Attachment whole) {
+    const Bytes all = whole.owner().bytes();
+    const std::array<Bytes, 2> runs{all.last(all.size() / 2), all.first(all.size() / 2)};
+    return {runs, std::move(whole.owner())};
   }
   static std::byte byte_of(unsigned number) { return static_cast<std::byte>('a' + number); }
   void end_writing() {

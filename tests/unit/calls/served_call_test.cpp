@@ -44,7 +44,7 @@ class NotingSink final : public AnswerSink {
   }
   void end_answer() override { answers.emplace_back(as_text(Bytes{body_}.first(body_.size() - 1))); }
   void take_back_answer(const std::byte*) override { body_.clear(); }
-  void end_answer_with(std::uint64_t, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override {
+  void end_answer_with(std::uint64_t, Attachment attachment, std::unique_ptr<AnswerWishes> wishes) override {
     end_answer();
     attachments.push_back(std::move(attachment));
     if (wishes != nullptr) wishes->end(true);
@@ -75,7 +75,7 @@ class NotingSink final : public AnswerSink {
   void finish() override { finished = true; }
 
   std::vector<std::string> answers;
-  std::vector<Buffer> attachments;
+  std::vector<Attachment> attachments;
   std::vector<Status> failures;
   std::vector<RefusalReason> refusals;
   std::size_t answer_max = 1000;
@@ -199,8 +199,60 @@ TEST_F(ServedCalls, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
   });
   serve();
   ASSERT_EQ(sink_->attachments.size(), 1u);
-  EXPECT_EQ(as_text(sink_->attachments.front().bytes()), "xyz");
+  EXPECT_EQ(as_text(sink_->attachments.front().owner().bytes()), "xyz");
   EXPECT_TRUE(sent);
+}
+
+TEST_F(ServedCalls, AnAttachmentInManyPlacesGoesOutWithItsOwnerAndWithoutTheHandlersArray) {
+  static std::weak_ptr<std::string> memory;
+  sink_->expects_attachment = true;
+  handler([](const MethodEntry&, ServedCall& call) {
+    const auto text = std::make_shared<std::string>("hello there");
+    memory = text;
+    const std::vector<Bytes> runs{as_bytes(*text).last(5), as_bytes(*text).first(6)};
+    call.context().set_attachment({runs, text});
+    answer(call, "told");
+  });
+  serve();
+  EXPECT_EQ(sink_->failures.size(), 0u);
+  ASSERT_EQ(sink_->attachments.size(), 1u);
+  const AttachmentView view = sink_->attachments.front().view();
+  ASSERT_EQ(view.pieces(), 2u);
+  EXPECT_EQ(as_text(view.piece(0)), "there");
+  EXPECT_EQ(as_text(view.piece(1)), "hello ");
+  EXPECT_FALSE(memory.expired());
+  sink_->attachments.clear();
+  EXPECT_TRUE(memory.expired());
+}
+
+TEST_F(ServedCalls, AnAttachmentThatCannotBeFailsTheCallWithItsFault) {
+  static std::weak_ptr<std::string> memory;
+  handler([](const MethodEntry&, ServedCall& call) {
+    const auto text = std::make_shared<std::string>("hello there");
+    memory = text;
+    call.context().set_attachment({AttachmentView::strided(as_bytes(*text), 3, 5, 5), text});
+    answer(call, "told");
+  });
+  serve();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures[0].code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string{sink_->failures[0].message()}, HasSubstr("CallContext::set_attachment()"));
+  EXPECT_THAT(std::string{sink_->failures[0].message()}, HasSubstr("leave the memory"));
+  EXPECT_TRUE(memory.expired());
+}
+
+TEST_F(ServedCalls, AnAttachmentOfACallThatFailsEndsItsOwner) {
+  static std::weak_ptr<int> owner;
+  handler([](const MethodEntry&, ServedCall& call) {
+    const auto its = std::make_shared<int>(1);
+    owner = its;
+    call.context().set_attachment({AttachmentView{as_bytes("never sent")}, its});
+    call.fail({StatusCode::kNotFound, Layer::kUser, "nothing there"});
+  });
+  serve();
+  EXPECT_EQ(sink_->failures.size(), 1u);
+  EXPECT_TRUE(owner.expired());
 }
 
 TEST_F(ServedCalls, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {

@@ -84,8 +84,9 @@ class ModelCall final : public PendingCall {
   CountingWaiter waiter_;
 };
 
-/// Caller: our request has an attachment, and its answer. Server: the peer's request has, and our answer.
-enum class Side : std::uint8_t { kCaller, kServer };
+/// Caller: our request has an attachment, and its answer. Server: the peer's request has, and our answer; or
+/// that has one in runs, of which one lies in two pieces.
+enum class Side : std::uint8_t { kCaller, kServer, kServerWithRuns };
 
 class Run final : private SessionOwner {
  public:
@@ -107,7 +108,7 @@ class Run final : private SessionOwner {
     session_->start();
     peer_sends(testing::hello_bytes());
     carrier_->sent.clear();
-    if (side_ == Side::kServer) return;
+    if (side_ != Side::kCaller) return;
     target_.emplace(loop(), *session_);
     CallOptions options{.attachment = Bytes{source_}, .landing = place()};
     options.progress = &progress_;
@@ -195,7 +196,7 @@ class Run final : private SessionOwner {
     run_until_idle();
     if (call_ && (!call_->done() || call_->woken() != 1)) complain("the call did not end once");
     if (freed_ != handled_ || told_ != handled_) complain("the answer's memory did not come back once");
-    if (side_ == Side::kServer && !landed_) complain("memory that the peer fills did not come back");
+    if (side_ != Side::kCaller && !landed_) complain("memory that the peer fills did not come back");
     if (host_.memory->free() != free_) complain("something is charged still");
     call_.reset();
     check_landing();
@@ -253,7 +254,7 @@ class Run final : private SessionOwner {
   // A failure for our request, before it was answered; or the end of what the peer asked for.
   void end_by_peer() {
     if (ended_) return;
-    if (side_ == Side::kServer) {
+    if (side_ != Side::kCaller) {
       if (!announced_) return;
       ended_ = true;
       return end_when_heard([this] { peer_sends(testing::control_bytes(wire::FrameType::kCancel, id_)); });
@@ -337,17 +338,24 @@ class Run final : private SessionOwner {
       run.complain("the handler got something else than was sent");
     }
     run.source_.fill(std::byte{'a'});
-    call.envelope().answer_attachment =
-        Buffer::adopt(MutableBytes{run.source_}, &run, [](void* its) noexcept {
-          Run& freed = *static_cast<Run*>(its);
-          ++freed.freed_;
-          if (freed.carrier_is_there_ && freed.carrier_->sending.uses(Bytes{freed.source_})) {
-            freed.complain("a device reads what the handler's owner has back");
-          }
-          freed.source_.fill(kScribble);
-        });
+    Buffer memory = Buffer::adopt(MutableBytes{run.source_}, &run, [](void* its) noexcept {
+      Run& freed = *static_cast<Run*>(its);
+      ++freed.freed_;
+      if (freed.carrier_is_there_ && freed.carrier_->sending.uses(Bytes{freed.source_})) {
+        freed.complain("a device reads what the handler's owner has back");
+      }
+      freed.source_.fill(kScribble);
+    });
     call.envelope().wishes = std::make_unique<AnswerWishes>();
     call.envelope().wishes->on_sent = [&run](bool) { ++run.told_; };
+    if (run.side_ == Side::kServer) {
+      call.context().set_attachment(std::move(memory));
+    } else {
+      const Bytes all{run.source_};
+      std::array<Bytes, 2> runs{all.last(kAllBytes / 2), all.first(kAllBytes / 2)};
+      call.context().set_attachment({runs, std::move(memory)});
+      runs.fill(Bytes{run.landing_}.first(kAllBytes / 2));  // nobody looks there any more
+    }
     if (call.begin_answer(0) != nullptr) call.end_answer();
   }
   static MethodTable table() {
@@ -416,6 +424,10 @@ TEST(TransfersModel, OfACallEndInEveryOrderOfEventsWithTheirMemoryGivenBackOnce)
 
 TEST(TransfersModel, OfAServedCallEndInEveryOrderOfEventsWithTheirMemoryGivenBackOnce) {
   EXPECT_GT(walk(Side::kServer, 13), 400u);
+}
+
+TEST(TransfersModel, OfAServedCallThatAnswersInRunsEndInEveryOrderOfEventsWithTheirMemoryGivenBackOnce) {
+  EXPECT_GT(walk(Side::kServerWithRuns, 13), 400u);
 }
 
 }  // namespace

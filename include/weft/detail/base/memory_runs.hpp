@@ -49,6 +49,8 @@ class MemoryRuns {
     fault_ = RunsFault::kOutside;
   }
 
+  /// The runs are those of an array, which is its owner's.
+  bool is_list() const noexcept { return is_list_; }
   std::size_t pieces() const noexcept { return count_; }
   /// `index` is less than pieces().
   Run piece(std::size_t index) const noexcept {

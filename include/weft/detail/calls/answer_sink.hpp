@@ -10,9 +10,9 @@
 #include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/calls/refusal_reason.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/identity.hpp"
 
@@ -59,7 +59,8 @@ class AnswerSink {
   virtual void take_back_answer(const std::byte* body) = 0;
   /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `wishes` may be null, and
   /// are told the end of its way.
-  virtual void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) = 0;
+  virtual void end_answer_with(std::uint64_t id, Attachment attachment,
+                               std::unique_ptr<AnswerWishes> wishes) = 0;
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs it for `reason`.
   virtual void refuse(std::uint64_t id, RefusalReason reason, const Status& why) = 0;

@@ -20,8 +20,6 @@ struct AnswerWishes {
   std::shared_ptr<TransferProgress> progress;
   /// Bytes of the attachment a second, at most; zero: no limit.
   std::uint64_t rate = 0;
-  /// Others may write to the memory of the attachment while it is sent.
-  bool attachment_is_shared = false;
 
   /// Its way is marked for somebody.
   bool are_to_be_told() const noexcept { return progress != nullptr || static_cast<bool>(on_sent); }

@@ -10,6 +10,7 @@
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/calls/metadata.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/identity.hpp"
@@ -66,9 +67,9 @@ class CallContext {
   Bytes attachment() const;
   /// The same to keep. It counts in the server's memory until it ends, and may outlive the server.
   Buffer take_attachment();
-  /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
-  /// ...).
-  void set_attachment(Buffer attachment);
+  /// Goes out behind the answer without being copied: a Buffer (a borrowed memory travels as
+  /// Buffer::adopt(memory, ...)), or runs of memory in many places, `set_attachment({runs, owner})`.
+  void set_attachment(Attachment attachment);
   /// The same for memory that others may write to until it has left: see AttachmentView::shared().
   void set_shared_attachment(Buffer attachment);
   /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/identity.hpp"
 
@@ -38,7 +39,7 @@ struct CallEnvelope {
   /// The request's attachment, until the handler takes it.
   Buffer attachment{};
   /// Goes out behind the answer.
-  Buffer answer_attachment{};
+  Attachment answer_attachment{};
   /// Null when the handler has none.
   std::unique_ptr<AnswerWishes> wishes{};
   /// Set for a handler that may ask for them off the loop. Without the URLs when the connection is gone and

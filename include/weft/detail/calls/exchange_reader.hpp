@@ -24,7 +24,10 @@ class ExchangeReader {
   /// The same without blocking: nothing also when would_wait().
   std::optional<Bytes> try_next() noexcept { return next(false); }
   /// Attachment of the item that was given last, which may be moved from; null when it has none.
-  Buffer* attachment() const noexcept { return shows_ ? items_.attachment() : nullptr; }
+  Buffer* attachment() const noexcept {
+    Attachment* const came = shows_ ? items_.attachment() : nullptr;
+    return came != nullptr ? &came->owner() : nullptr;
+  }
   /// next() would wait.
   bool would_wait() const noexcept;
   StreamExchange& exchange() const noexcept { return exchange_; }

@@ -23,7 +23,7 @@ class ExchangeWriter {
   /// Returns the place for the body of an item, to be written at once, and then end_item(). Only when
   /// await_room() was true. Null when it cannot be sent: the stream has ended then, and says why.
   /// `attachment`, which may be null, goes with it, and is taken then.
-  std::byte* begin_item(std::size_t bytes, Buffer* attachment = nullptr) noexcept;
+  std::byte* begin_item(std::size_t bytes, Attachment* attachment = nullptr) noexcept;
   /// False when it is not taken any more.
   bool end_item() noexcept;
   /// In place of end_item(): nothing is sent.

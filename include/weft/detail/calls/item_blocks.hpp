@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/detail/base/bytes.hpp"
-#include "weft/detail/memory/buffer.hpp"
+#include "weft/detail/calls/attachment.hpp"
 
 namespace weft::detail {
 
@@ -30,14 +30,14 @@ class ItemBlocks {
   /// Adds an item of `bytes` and returns its place, at an address that is a multiple of 8. Null when there is
   /// no memory for it: of `budget`, which outlives the item and may be null, or of the system.
   /// `attachment`, which may be null, goes with it, and is taken then.
-  std::byte* add(std::size_t bytes, MemoryBudget* budget, Buffer* attachment = nullptr) noexcept;
-  bool add(Bytes item, MemoryBudget* budget, Buffer* attachment = nullptr) noexcept;
+  std::byte* add(std::size_t bytes, MemoryBudget* budget, Attachment* attachment = nullptr) noexcept;
+  bool add(Bytes item, MemoryBudget* budget, Attachment* attachment = nullptr) noexcept;
   /// Takes all that `other` has to its end.
   void append(ItemBlocks& other) noexcept;
   /// Returns the item that comes next; valid until pop(). Not when empty.
   Bytes front() const noexcept;
   /// Attachment of the same item, which may be moved from; null when it has none.
-  Buffer* attachment() const noexcept;
+  Attachment* attachment() const noexcept;
   void pop() noexcept;
   /// It has no item behind the one that comes next. Not when empty.
   bool has_one() const noexcept;

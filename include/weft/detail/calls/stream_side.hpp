@@ -16,6 +16,7 @@
 #include "weft/detail/transport/frame_sink.hpp"
 
 namespace weft {
+class Attachment;
 class Loop;
 }  // namespace weft
 
@@ -77,12 +78,12 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   Writing writing() noexcept;
   /// Returns the place for the body of an item, to be written at once, and then end_item(). Only when kReady.
   /// Null when it cannot be sent: writing is over then, and failure() says why.
-  /// `attachment_bytes`, if not 0, says that send_attachment() follows end_item().
-  std::byte* begin_item(std::size_t bytes, std::uint64_t attachment_bytes = 0) noexcept;
+  /// `attachment`, if not null, is one that is not empty, and send_attachment() follows end_item() with it.
+  std::byte* begin_item(std::size_t bytes, const Attachment* attachment = nullptr) noexcept;
   void end_item() noexcept;
   /// Sends the attachment of the item that ended last, piece by piece. False when there is no memory: writing
   /// is over then, and failure() says why.
-  bool send_attachment(Buffer attachment) noexcept;
+  bool send_attachment(Attachment attachment) noexcept;
   /// Some of an attachment is still to be queued: the writer is woken when it is.
   bool sends_attachment() const noexcept { return attachment_ != nullptr; }
   void on_attachment_queued() noexcept;

@@ -8,28 +8,28 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/calls/attachment.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/detail/memory/buffer.hpp"
 
 namespace weft::detail {
 
 /// Sends `item`: as many bytes as Format::bytes() says, which Format::write() writes. False when it cannot be
 /// sent, and then writing is over. Throws what these throw. Only while `side` is kReady. With
-/// `attachment_bytes` StreamSide::send_attachment() follows.
+/// `attachment`, which is not empty, StreamSide::send_attachment() follows.
 template <typename Format>
-bool send_item(StreamSide& side, const typename Format::Item& item, std::uint64_t attachment_bytes = 0) {
+bool send_item(StreamSide& side, const typename Format::Item& item, const Attachment* attachment = nullptr) {
   const std::size_t bytes = Format::bytes(item);
-  std::byte* const body = side.begin_item(bytes, attachment_bytes);
+  std::byte* const body = side.begin_item(bytes, attachment);
   if (body == nullptr) [[unlikely]] {
     return false;
   }
   try {
     Format::write(body, item);
   } catch (...) {  // a hook of the user's
-    side.take_back_item(body, bytes, attachment_bytes);
+    side.take_back_item(body, bytes, attachment != nullptr ? attachment->size() : 0);
     throw;
   }
   side.end_item();
@@ -38,15 +38,15 @@ bool send_item(StreamSide& side, const typename Format::Item& item, std::uint64_
 /// Sends `item` with `attachment`, which may be empty. While the side sends_attachment(), that is still on
 /// its way to the connection.
 template <typename Format>
-bool send_attached(StreamSide& side, const typename Format::Item& item, Buffer& attachment) {
-  if (!send_item<Format>(side, item, attachment.size())) return false;
+bool send_attached(StreamSide& side, const typename Format::Item& item, Attachment& attachment) {
+  if (!send_item<Format>(side, item, attachment.empty() ? nullptr : &attachment)) return false;
   return attachment.empty() || side.send_attachment(std::move(attachment));
 }
 
 /// Attachment of an item that has none.
 struct NoAttachment {};
 
-/// Awaited until an item is on its way, and its `Attachment`, if that is a Buffer: at once while the reader's
+/// Awaited until an item is on its way, and its `Attachment`, if it has one: at once while the reader's
 /// window has room for it, and the attachment is no longer than a piece. Gives false when the stream takes no
 /// more items. A cancelled wait ends the stream. A Format that has a check() is asked first, and its failure
 /// ends the stream.

@@ -74,7 +74,7 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
   /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
   template <typename Item = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
-  bool write(const Item& item, Buffer attachment) {
+  bool write(const Item& item, Attachment attachment) {
     return may_block() &&
            detail::write_blocking<detail::CodecItems<Written>>(ends_->writer, item, &attachment);
   }

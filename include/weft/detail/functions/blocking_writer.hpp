@@ -31,7 +31,7 @@ class BlockingWriter {
   /// nothing is sent then.
   bool write(const T& item) { return detail::write_blocking<detail::CodecItems<T>>(items_, item); }
   /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
-  bool write(const T& item, Buffer attachment) {
+  bool write(const T& item, Attachment attachment) {
     return detail::write_blocking<detail::CodecItems<T>>(items_, item, &attachment);
   }
   /// Says why items are not taken; ok while they are. Thread: any.

@@ -130,9 +130,9 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   /// other frames pass between its pieces, other items of this stream do not.
   template <typename Item = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
-  auto write(const Item& item, Buffer attachment) noexcept {
-    return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems, Buffer>{items(), item,
-                                                                                       std::move(attachment)};
+  auto write(const Item& item, Attachment attachment) noexcept {
+    return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems, Attachment>{
+        items(), item, std::move(attachment)};
   }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept

@@ -42,7 +42,8 @@ inline Buffer take_shown_attachment(const ExchangeReader& items) noexcept {
 /// Blocks until `item` is taken, with `attachment` unless that is null or empty; false when none is taken any
 /// more. Throws what encoding it throws, and has written nothing then.
 template <typename Format>
-bool write_blocking(ExchangeWriter& items, const typename Format::Item& item, Buffer* attachment = nullptr) {
+bool write_blocking(ExchangeWriter& items, const typename Format::Item& item,
+                    Attachment* attachment = nullptr) {
   if (!items.await_room()) return false;
   if (attachment != nullptr && attachment->empty()) attachment = nullptr;
   const std::size_t bytes = Format::bytes(item);

@@ -24,14 +24,14 @@ namespace detail {
 template <typename T>
 struct ItemWithAttachment {
   T item;
-  Buffer attachment;
+  Attachment attachment;
 };
 
 }  // namespace detail
 
 /// Gives `item` an attachment, which is given away: `co_yield weft::with_attachment(item, std::move(pages))`.
 template <typename T>
-detail::ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Buffer attachment) {
+detail::ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Attachment attachment) {
   return {std::forward<T>(item), std::move(attachment)};
 }
 
@@ -48,7 +48,7 @@ template <typename T>
 class YieldItem final : Ready {
  public:
   /// Both outlive the await; `attachment` is taken, and null when there is none.
-  YieldItem(StreamPromise<T>& promise, const T& item, Buffer* attachment = nullptr) noexcept
+  YieldItem(StreamPromise<T>& promise, const T& item, Attachment* attachment = nullptr) noexcept
       : Ready([](Ready* node) noexcept { static_cast<YieldItem*>(node)->on_turn(); }),
         promise_(promise),
         item_(item),
@@ -122,7 +122,7 @@ class YieldItem final : Ready {
 
   StreamPromise<T>& promise_;
   const T& item_;
-  Buffer* attachment_;
+  Attachment* attachment_;
   std::exception_ptr thrown_;
   Step step_ = Step::kWait;
   bool waits_ = false;

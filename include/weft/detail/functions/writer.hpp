@@ -31,9 +31,9 @@ class Writer {
   }
   /// The same, and `attachment` goes behind the item and is given away. Waits until it is on its way, too:
   /// other frames pass between its pieces, other items of this stream do not.
-  auto write(const T& item, Buffer attachment) noexcept {
-    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems, Buffer>{items_, item,
-                                                                                 std::move(attachment)};
+  auto write(const T& item, Attachment attachment) noexcept {
+    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems, Attachment>{items_, item,
+                                                                                     std::move(attachment)};
   }
   /// Says why items are not taken; ok while they are.
   Status status() const { return items_.side().failure(); }
