@@ -180,8 +180,6 @@ class Carrier {
   /// exhausted whatever is queued later may be given too. After kBlocked and kFailed the peer sees nothing of
   /// `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
-  /// Returns how often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
-  virtual std::uint32_t reports() const { return 0; }
   /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
   /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.
   /// kFailed when the carrier had to be given up for it.
