@@ -191,7 +191,7 @@ void CallsOut::on_continue(std::uint64_t id) {
   Exchange* const exchange = table_.find(id);
   CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
   if (details == nullptr || !details->attachment().let_go()) return;
-  session_.transfers().add(details->attachment(), session_.loop());
+  session_.transfers().add(details->attachment(), session_.loop(), false);
 }
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {

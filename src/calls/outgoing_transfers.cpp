@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <new>
-#include <utility>
 
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -20,15 +19,12 @@ constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 /// Bytes of a piece that is copied: so many are in memory twice.
 constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
-/// The time after which others are not reckoned with: a call that comes then waits for one long piece.
-constexpr Duration kAloneAfter = std::chrono::milliseconds{1};
 
 }  // namespace
 
-void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
+void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop, bool announcing) noexcept {
   waiting_.push_back(transfer);
   loop_ = &loop;
-  own_until_ = connection_.outbox().position();
   const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
   if (has_rate && pacing_ == nullptr && !make_pacing(loop))
     connection_.close(Status::of<kNoMemoryForPiece>());
@@ -37,7 +33,7 @@ void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
     answer_bytes_ += transfer.bytes_left();
     look_whether_crowded();
   }
-  connection_.pull_from(this);
+  connection_.pull_from(this, announcing ? 1 : 0);
 }
 
 void OutgoingTransfers::remove(OutgoingTransfer& transfer) noexcept {
@@ -82,14 +78,11 @@ OutgoingTransfer* OutgoingTransfers::next() noexcept {
   return nullptr;
 }
 
-// Longer pieces cost less, and others would wait behind them: other descriptors of the loop, and calls of the
-// connection, each of which is a frame in this direction.
-bool OutgoingTransfers::has_company(std::uint32_t reports) noexcept {
-  const TimePoint now = loop_->turn_time().now();
-  const auto of_others = static_cast<std::uint32_t>(loop_->stats().reports) - reports;
-  const bool reported = std::exchange(reports_of_others_, of_others) != of_others;
-  if (reported || connection_.outbox().position() != own_until_) alone_since_ = now;
-  return now - alone_since_ < kAloneAfter;
+// Longer pieces cost less, and others would wait behind them: calls, each of which is a frame in this
+// direction, and in a turn that is old the timers.
+bool OutgoingTransfers::has_company() noexcept {
+  TurnTime& turn = loop_->turn_time();
+  return turn.company().is_there(turn.read()) || turn.is_old();
 }
 
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
@@ -103,12 +96,12 @@ std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool h
 }
 
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
-std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
+std::size_t OutgoingTransfers::queue_part() noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
-  const std::size_t bytes = piece_of(transfer, !may_be_long || has_company(reports));
+  const std::size_t bytes = piece_of(transfer, !may_be_long || has_company());
   const bool last = bytes == transfer.bytes_left();
   // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
   if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));
@@ -134,7 +127,6 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
   }
   const bool tells = last && transfer.of_item();
   if (transfer.queue(connection_.outbox(), bytes)) {
-    own_until_ = connection_.outbox().position();
     if (tells) transfer.on_queued();
     return bytes;
   }

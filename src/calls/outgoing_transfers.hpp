@@ -43,13 +43,14 @@ class OutgoingTransfers final : public OutboxSource {
     return Pace::least(bytes, connection_.capabilities().piece_bytes, frame_timeout);
   }
   /// `transfer` belongs to a frame that was queued and that announced it; `loop` is the connection's.
-  void add(OutgoingTransfer& transfer, Loop& loop) noexcept;
+  /// `announcing`: it was queued just now.
+  void add(OutgoingTransfer& transfer, Loop& loop, bool announcing = true) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
   /// The connection is gone.
   void drop_all() noexcept;
 
-  std::size_t queue_part(std::uint32_t reports) noexcept override;
+  std::size_t queue_part() noexcept override;
   bool has_more() const noexcept override {
     return !waiting_.empty() || (pacing_ != nullptr && pacing_->has_resting());
   }
@@ -66,7 +67,7 @@ class OutgoingTransfers final : public OutboxSource {
   }
   OutgoingTransfer* next() noexcept;
   std::size_t piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept;
-  bool has_company(std::uint32_t reports) noexcept;
+  bool has_company() noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
@@ -78,12 +79,6 @@ class OutgoingTransfers final : public OutboxSource {
   std::uint64_t rate_max_ = 0;
   /// The connection's, since there was a transfer.
   Loop* loop_ = nullptr;
-  /// Position in the outbox behind the last frame of a transfer: one that announced it, or a piece.
-  std::uint64_t own_until_ = 0;
-  /// Reports of the loop's other descriptors, modulo 2^32.
-  std::uint32_t reports_of_others_ = 0;
-  /// Nobody else has queued a frame or reported since then.
-  TimePoint alone_since_{};
   /// Bytes that the first one may send before it is the next one's turn.
   std::uint32_t turn_left_ = kTurnBytes;
   /// Answers among those that wait, and their bytes to come.

@@ -273,7 +273,8 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     detail::FdWatch* watch = watches_->find(event.token);
     if (watch == nullptr) continue;
     const bool internal = watch->internal_;
-    if (!internal) ++stats_.reports;  // before its owner counts it, who may compare
+    if (!internal) ++stats_.reports;
+    if (!internal && !watch->tells_company_) turn_time_.company().came(turn_time_.now());
     watch->on_ready(event.readiness);
     if (internal) continue;
     ++reported;

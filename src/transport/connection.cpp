@@ -199,9 +199,9 @@ void Connection::on_peer_gone(int error) {
   if (!pull_.all_sent()) close(lost(*this, "the peer is gone: ", EPIPE));
 }
 
-void Connection::pull_from(OutboxSource* source) noexcept {
+void Connection::pull_from(OutboxSource* source, std::uint32_t announcing) noexcept {
   if (sending_ >= Sending::kEnded) return;
-  pull_.set(source);
+  pull_.set(source, announcing);
   if (pull_.is_ready() && send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);
 }
 
@@ -452,7 +452,7 @@ void Connection::send_queued() {
   for (;;) {
     std::size_t part = 0;
     if (pull_.is_ready()) [[unlikely]] {
-      part = pull_.pull(pulled, carrier_->reports());
+      part = pull_.pull(pulled);
       pulled += part;
       if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
       if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
@@ -479,6 +479,7 @@ void Connection::send_queued() {
     send_wait_ = SendWait::kNone;
     moved_some = true;
     outbox_.consume(moved.bytes);
+    if (pull_.others_left()) loop_.turn_time().company().came(loop_.turn_time().now());
     if (ending()) return;
     if (moved.exhausted) {
       send_wait_ = SendWait::kForCarrier;

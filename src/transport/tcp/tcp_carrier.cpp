@@ -74,7 +74,9 @@ TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, con
       socket_(std::move(socket)),
       unix_(peer.family() == AF_UNIX),
       local_(endpoint_text(local, peer)),
-      remote_(endpoint_text(peer, local)) {}
+      remote_(endpoint_text(peer, local)) {
+  tell_company();  // the connection does, by its frames
+}
 
 TcpCarrier::~TcpCarrier() {
   loop_.unwatch(*this);
@@ -126,7 +128,6 @@ void TcpCarrier::shut() {
 }
 
 void TcpCarrier::on_ready(Readiness readiness) {
-  ++reports_;
   if (readiness.hangup || readiness.error) hangup_ = true;
   if (readiness.error && !owner().receives()) {
     int error = 0;

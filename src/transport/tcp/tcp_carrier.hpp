@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -28,7 +27,6 @@ class TcpCarrier : public Carrier, private FdWatch {
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
-  std::uint32_t reports() const override { return reports_; }
   void shut() override;
 
  protected:
@@ -46,7 +44,6 @@ class TcpCarrier : public Carrier, private FdWatch {
   /// The peer has ended its side, or will be found to have: read on until the end is there.
   bool hangup_ = false;
   const bool unix_;
-  std::uint32_t reports_ = 0;
   const std::string local_;
   const std::string remote_;
 };

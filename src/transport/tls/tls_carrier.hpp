@@ -47,7 +47,6 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   StreamSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
-  std::uint32_t reports() const override { return pipe_.stream().reports(); }
   void end_sending() override;
   bool all_left() const override;
   void shut() override;

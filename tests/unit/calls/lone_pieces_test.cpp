@@ -17,12 +17,16 @@ class LonePieces : public PendingCalls {
   static constexpr std::size_t kShort = 128 * 1024;
   static constexpr std::size_t kLong = 512 * 1024;
   static constexpr std::size_t kBytes = 2048 * 1024;
+  static constexpr Duration kLongAfter = Company::kStays + 1ms;
 
   void SetUp() override {
     rig_.greet();
     rig_.carrier().set_lone_piece_bytes(kLong);
+    rig_.pass(kLongAfter);          // the hello was company
     rig_.carrier().set_room(1000);  // so the others are cut later
   }
+  Company& company() { return rig_.loop().turn_time().company(); }
+  bool has_company() { return company().is_there(rig_.clock.now()); }
   std::vector<std::size_t> cut_now() {
     rig_.carrier().set_room(SIZE_MAX);
     std::vector<std::size_t> pieces;
@@ -39,18 +43,92 @@ class LonePieces : public PendingCalls {
 
 TEST_F(LonePieces, AreLongWhenNobodyElseHasDoneAnythingForAWhile) {
   ASSERT_TRUE(call_.begin());
-  rig_.pass(2ms);
+  rig_.pass(kLongAfter);
   EXPECT_EQ(cut_now(), std::vector<std::size_t>(kBytes / kLong, kLong));
 }
 
 TEST_F(LonePieces, AreShortWhenAnotherCallIsThere) {
   ASSERT_TRUE(call_.begin());
-  rig_.pass(2ms);
+  rig_.pass(kLongAfter);
   TextCall other{target_};
   ASSERT_TRUE(other.begin());
   std::vector<std::size_t> expected((kBytes - kLong) / kShort, kShort);
   expected.insert(expected.begin(), kLong);  // cut before the other one came
   EXPECT_EQ(cut_now(), expected);
+}
+
+TEST_F(LonePieces, AreShortFromTheFirstCallOnThatAnotherConnectionOfTheLoopSends) {
+  ASSERT_TRUE(call_.begin());
+  rig_.pass(kLongAfter);
+  company().came(rig_.clock.now());
+  std::vector<std::size_t> expected((kBytes - kLong) / kShort, kShort);
+  expected.insert(expected.begin(), kLong);  // cut before it came
+  EXPECT_EQ(cut_now(), expected);
+}
+
+TEST_F(LonePieces, AreShortInATurnThatIsOldAlready) {
+  ASSERT_TRUE(call_.begin());
+  rig_.pass(kLongAfter);
+  rig_.loop().post([this] {
+    rig_.clock.advance(TurnTime::kOld);
+    rig_.carrier().set_room(SIZE_MAX);
+  });
+  rig_.run_until_idle();
+  const std::vector<std::size_t> pieces = cut_now();
+  ASSERT_GE(pieces.size(), 3u);
+  EXPECT_EQ(pieces[0], kLong) << "cut in an earlier turn";
+  EXPECT_EQ(pieces[1], kShort);
+  EXPECT_GE(std::ranges::count(pieces, kLong), 2) << "in later ones they are long again";
+}
+
+TEST_F(LonePieces, AreNoCompanyAndNeitherIsTheFrameThatAnnouncesThem) {
+  rig_.carrier().set_room(SIZE_MAX);
+  ASSERT_TRUE(call_.begin());
+  rig_.run_until_idle();
+  EXPECT_EQ(rig_.sent().size(), 1 + kBytes / kLong);
+  EXPECT_FALSE(has_company());
+}
+
+TEST_F(LonePieces, AreStillNoCompanyAfterThePeerHasAskedForThem) {
+  rig_.carrier().set_room(SIZE_MAX);
+  TextCall call{target_, "hello", &details_, kChoosing};
+  ASSERT_TRUE(call.begin());
+  const std::vector<SentFrame> announced = rig_.sent();
+  ASSERT_EQ(announced.size(), 1u);
+  EXPECT_TRUE(has_company()) << "nothing that it announces is on its way yet";
+  rig_.pass(kLongAfter);
+  rig_.peer_sends(testing::control_bytes(wire::FrameType::kContinue, announced[0].header.id));
+  EXPECT_EQ(rig_.sent().size(), kBytes / kLong);
+  EXPECT_FALSE(has_company());
+  TextCall other{target_};
+  ASSERT_TRUE(other.begin());
+  rig_.run_until_idle();
+  EXPECT_TRUE(has_company());
+}
+
+TEST_F(LonePieces, HaveCompanyInEachOtherFrameThatLeaves) {
+  rig_.carrier().set_room(SIZE_MAX);
+  TextCall other{target_};
+  ASSERT_TRUE(other.begin());
+  rig_.run_until_idle();
+  EXPECT_TRUE(has_company());
+  rig_.pass(kLongAfter);
+  EXPECT_FALSE(has_company()) << "it stays for a while only";
+  ASSERT_TRUE(call_.begin());
+  rig_.run_until_idle();
+  EXPECT_FALSE(has_company());
+  TextCall another{target_};
+  ASSERT_TRUE(another.begin());
+  rig_.run_until_idle();
+  EXPECT_TRUE(has_company()) << "also where pieces leave before it";
+}
+
+TEST_F(LonePieces, HaveCompanyInItemsThatAreReceived) {
+  rig_.peer_sends(frame_bytes(wire::ItemHead{.id = 77}.header(), "an item"));
+  EXPECT_TRUE(has_company()) << "nothing that is sent may answer it";
+  rig_.pass(kLongAfter);
+  rig_.peer_sends(frame_bytes(wire::ItemHead{.id = 77, .attachment_bytes = kBytes}.header(), "an item"));
+  EXPECT_FALSE(has_company()) << "its pieces take turns with others";
 }
 
 TEST_F(LonePieces, AreLongAgainWhenTheOtherCallIsOver) {
@@ -59,7 +137,7 @@ TEST_F(LonePieces, AreLongAgainWhenTheOtherCallIsOver) {
   ASSERT_TRUE(other.begin());
   rig_.carrier().set_room(kLong + kShort);
   rig_.run_until_idle();
-  rig_.pass(2ms);
+  rig_.pass(kLongAfter);
   const std::vector<std::size_t> pieces = cut_now();
   ASSERT_GE(pieces.size(), 3u);
   EXPECT_EQ(pieces[1], kShort);
@@ -72,7 +150,7 @@ TEST_F(LonePieces, AreShortWhenTheyAreCounted) {
                       false};
   TextCall call{target_, "hello", &counted};
   ASSERT_TRUE(call.begin());
-  rig_.pass(2ms);
+  rig_.pass(kLongAfter);
   EXPECT_EQ(cut_now(), std::vector<std::size_t>(kBytes / kShort, kShort));
   EXPECT_EQ(progress.sent(), kBytes);
 }

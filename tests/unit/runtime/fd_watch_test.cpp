@@ -64,6 +64,7 @@ class Recorder final : public FdWatch {
   bool saw_readable() const {
     return std::any_of(reports.begin(), reports.end(), [](Readiness r) { return r.readable; });
   }
+  using FdWatch::tell_company;
   std::vector<Readiness> reports;
 
  private:
@@ -77,6 +78,8 @@ bool turn_until(Loop& loop, Done done) {
   while (!done() && loop.now() < limit) loop.run_once(100ms);
   return done();
 }
+
+constexpr TimePoint kLongAgo{};
 
 class FdWatches : public testing::EachPoller {};
 INSTANTIATE_TEST_SUITE_P(Runtime, FdWatches, testing::each_poller(), testing::poller_name);
@@ -98,6 +101,19 @@ TEST_P(FdWatches, ReportWhatIsPossibleNowAndThenEachChange) {
   }
   loop->unwatch(watch);
   EXPECT_EQ(loop->watches(), 0u);
+}
+
+TEST_P(FdWatches, AreCompanyWhenTheyReportUnlessTheirOwnersTellThat) {
+  for (const bool tells : {false, true}) {
+    auto loop = make_loop(with_poller({.mode = WaitMode::kWait}));
+    Pair pair;
+    Recorder watch;
+    if (tells) watch.tell_company();
+    ASSERT_TRUE(loop->watch(watch, pair.end(0)).ok());
+    pair.send();
+    ASSERT_TRUE(turn_until(*loop, [&] { return watch.saw_readable(); }));
+    EXPECT_EQ(loop->turn_time().company().is_there(kLongAgo), !tells) << "however late it is seen here";
+  }
 }
 
 TEST_P(FdWatches, AreSilentUntilSomethingNewHappens) {

@@ -39,6 +39,8 @@ class FdWatch {
 
  protected:
   ~FdWatch();
+  /// Its owner tells whether its reports are Company to anybody; otherwise each of them is.
+  void tell_company() noexcept { tells_company_ = true; }
 
  private:
   friend class weft::Loop;
@@ -46,6 +48,7 @@ class FdWatch {
   Loop* loop_ = nullptr;
   std::uint64_t token_ = 0;
   int fd_ = -1;
+  bool tells_company_ = false;
   bool internal_ = false;  // the loop's own: its reports end a sleep, and are nothing that was done
 };
 

@@ -9,6 +9,7 @@
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/absence.hpp"
 #include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/company.hpp"
 
 namespace weft::detail {
 
@@ -67,6 +68,8 @@ class TurnTime {
 
   /// Knows whether the loop has not run lately, for those who judge a peer by time.
   Absence& absence() noexcept { return absence_; }
+  /// Knows whether anybody would wait behind a long transfer.
+  Company& company() noexcept { return company_; }
 
   /// Lets `node` run in a later turn, behind all that wait like this already. It must not be queued.
   void put_off(Ready& node) noexcept { later_.push_back(node); }
@@ -112,6 +115,7 @@ class TurnTime {
   std::size_t left_ = 1;
   bool old_ = false;
   Absence absence_;
+  Company company_;
   Nodes later_;
 };
 

@@ -187,8 +187,6 @@ class Carrier {
   /// exhausted whatever is queued later may be given too. After kBlocked and kFailed the peer sees nothing of
   /// `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
-  /// Returns how often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
-  virtual std::uint32_t reports() const { return 0; }
   enum class Lent : std::uint8_t {
     kLanding,  ///< the landing, after a receive() that said kBegun
     kAhead,    ///< that, and the places of what is read ahead

@@ -18,8 +18,11 @@ class OutboxPull {
  public:
   explicit OutboxPull(Outbox& outbox) noexcept : outbox_(outbox) {}
 
-  /// Null: there is no source.
-  void set(OutboxSource* source) noexcept { source_ = source; }
+  /// Null: there is no source. `announcing` more of the frames that are queued are its own, beside its parts.
+  void set(OutboxSource* source, std::uint32_t announcing = 0) noexcept {
+    source_ = source;
+    own_frames_ += announcing;
+  }
   /// It would pull now.
   bool is_ready() const noexcept { return source_ != nullptr && !put_off_; }
   /// Nothing is queued, and the source has no more.
@@ -29,17 +32,26 @@ class OutboxPull {
   /// The turn's share was pulled and there is more: begin_turn() follows in a later turn.
   bool is_put_off() const noexcept { return put_off_; }
   /// Pulls the next part, if there is room for it and `pulled` bytes of this turn are not all of its share.
-  /// Returns how many bytes that was. While it is_ready(). `reports`: see OutboxSource::queue_part().
-  std::size_t pull(std::size_t pulled, std::uint32_t reports) noexcept {
+  /// Returns how many bytes that was. While it is_ready().
+  std::size_t pull(std::size_t pulled) noexcept {
     if (!has_room()) return 0;
     if (pulled >= kBytesPerTurn) {
       put_off_ = source_->has_more();
       return 0;
     }
     pulling_ = true;
-    const std::size_t bytes = source_->queue_part(reports);
+    const std::size_t bytes = source_->queue_part();
     pulling_ = false;
+    if (bytes > 0) ++own_frames_;
     return bytes;
+  }
+  /// Of the frames that have left, in part at least, since this was asked last some are not the source's own.
+  bool others_left() noexcept {
+    const auto others = static_cast<std::uint32_t>(outbox_.counters().frames.get()) - own_frames_;
+    // Own frames are counted before they leave: then there seem to be fewer.
+    if (static_cast<std::int32_t>(others - others_) <= 0) return false;
+    others_ = others;
+    return true;
   }
   /// True when it had been put off.
   bool begin_turn() noexcept { return std::exchange(put_off_, false); }
@@ -56,6 +68,10 @@ class OutboxPull {
 
   Outbox& outbox_;
   OutboxSource* source_ = nullptr;
+  /// Frames of the source that were queued, and all others that had left when that was asked last, modulo
+  /// 2^32.
+  std::uint32_t own_frames_ = 0;
+  std::uint32_t others_ = 0;
   bool put_off_ = false;
   bool pulling_ = false;
 };

@@ -10,10 +10,9 @@ namespace weft::detail {
 /// queued, so that what is queued otherwise never waits behind much. Thread: the connection's loop.
 class OutboxSource {
  public:
-  /// Queues one part, if it has one now. Returns how many bytes that was; with 0 it has none for now, and
-  /// tells the connection when it has (Connection::pull_from()). The connection's own descriptor has reported
-  /// `reports` times, modulo 2^32: see Carrier::reports().
-  virtual std::size_t queue_part(std::uint32_t reports) noexcept = 0;
+  /// Queues one part, as one frame, if it has one now. Returns how many bytes that was; with 0 it has none
+  /// for now, and tells the connection when it has (Connection::pull_from()).
+  virtual std::size_t queue_part() noexcept = 0;
   /// More than was queued is to be sent, now or later.
   virtual bool has_more() const noexcept = 0;
 

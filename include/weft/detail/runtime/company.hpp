@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "weft/detail/base/time.hpp"
+
+namespace weft::detail {
+
+/// Knows whether a loop has lately had something to do that waits behind long transfers: a frame that is no
+/// part of one, or a report of a descriptor that carries no frames. Those who only move transfers do not wait
+/// for each other: they take turns. Thread: its loop's.
+class Company {
+ public:
+  /// Time for which who came is reckoned with. A caller who calls again and again comes again within it, also
+  /// when each of its calls waits for a turn of many transfers on both sides, which takes a few milliseconds.
+  static constexpr Duration kStays = std::chrono::milliseconds{10};
+
+  void came(TimePoint now) noexcept { until_ = now + kStays; }
+  bool is_there(TimePoint now) const noexcept { return now < until_; }
+
+ private:
+  TimePoint until_ = TimePoint::min();
+};
+
+}  // namespace weft::detail
