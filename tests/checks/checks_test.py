@@ -157,6 +157,11 @@ class ChangedSources(unittest.TestCase):
                 "--- a/src/b.cpp", "+++ b/src/b.cpp", '-#include "weft/b.hpp"', "+int b();", "--- a/src/c.cpp", "+++ /dev/null", "-"]
         self.assertEqual(said_something(diff), {"src/b.cpp"})
 
+    def test_a_file_in_which_only_comments_changed_has_not_changed(self) -> None:
+        diff = ["--- a/src/a.cpp", "+++ b/src/a.cpp", "-  // As it was.", "+  /// As it is.", "--- a/src/b.cpp", "+++ b/src/b.cpp",
+                "-  // NOLINTNEXTLINE(performance-move-const-arg): it is.", "--- a/src/c.cpp", "+++ b/src/c.cpp", "+int c();  // New."]
+        self.assertEqual(said_something(diff), {"src/b.cpp", "src/c.cpp"})
+
     def test_what_is_no_code_brings_nothing(self) -> None:
         self.assertEqual(choose({"README.md", "gone/away.cpp"}, project_files()), set())
 
