@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from project_files import ROOT, project_files
 
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+# A line of comment says nothing to a tool, unless it tells the tool to be silent.
+COMMENT = re.compile(r"^\s*//(?!.*NOLINT)")
 # Paths of #include begin in one of these folders, or beside the file.
 ROOTS = ("include", "src", "tests")
 # A change of these may change what is said of every file.
@@ -21,13 +23,15 @@ def git(*arguments: str) -> list[str]:
 
 
 def said_something(diff: Iterable[str]) -> set[str]:
-    """The files of a diff without context in which more changed than lines of #include, as when headers move."""
+    """The files of a diff without context in which more changed than lines of comments, and of #include, as when headers move."""
     said, name = set(), ""
     for line in diff:
         if line.startswith("+++ "):
             name = line.removeprefix("+++ ").removeprefix("b/")
-        elif line.startswith(("+", "-")) and not line.startswith("--- ") and line[1:].strip() and not INCLUDE.match(line[1:]):
-            said.add(name)
+        elif line.startswith(("+", "-")) and not line.startswith("--- "):
+            text = line[1:]
+            if text.strip() and not INCLUDE.match(text) and not COMMENT.match(text):
+                said.add(name)
     return said - {"/dev/null"}
 
 

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the checks that compute something: sizes of classes, names, and the sources that a change concerns."""
+"""Tests of the checks that compute something: sizes of classes, names, the sources that a change concerns, how they are joined."""
 
+import pathlib
+import tempfile
 import unittest
 
 from changed_sources import choose, includers_of, said_something
 from class_sizes import class_sizes
 from front_door import inside
+from header_chains import chains, closures, includes_of
+from joined_sources import AT_ONCE, batches, flags_of, halves, may_be_joined, write_joined
 from layers import unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
@@ -153,8 +157,67 @@ class ChangedSources(unittest.TestCase):
                 "--- a/src/b.cpp", "+++ b/src/b.cpp", '-#include "weft/b.hpp"', "+int b();", "--- a/src/c.cpp", "+++ /dev/null", "-"]
         self.assertEqual(said_something(diff), {"src/b.cpp"})
 
+    def test_a_file_in_which_only_comments_changed_has_not_changed(self) -> None:
+        diff = ["--- a/src/a.cpp", "+++ b/src/a.cpp", "-  // As it was.", "+  /// As it is.", "--- a/src/b.cpp", "+++ b/src/b.cpp",
+                "-  // NOLINTNEXTLINE(performance-move-const-arg): it is.", "--- a/src/c.cpp", "+++ b/src/c.cpp", "+int c();  // New."]
+        self.assertEqual(said_something(diff), {"src/b.cpp", "src/c.cpp"})
+
     def test_what_is_no_code_brings_nothing(self) -> None:
         self.assertEqual(choose({"README.md", "gone/away.cpp"}, project_files()), set())
+
+
+def compiled(name: str, *flags: str) -> dict[str, str]:
+    return {"file": name, "command": " ".join(("ccache clang++", *flags, "-o", name + ".o", "-c", name))}
+
+
+class HeaderChains(unittest.TestCase):
+    def chains(self, **includes: set[str]) -> list[list[str]]:
+        return chains(includes, closures(includes))
+
+    def test_a_header_follows_one_that_it_includes(self) -> None:
+        self.assertEqual(self.chains(low=set(), high={"low"}), [["low", "high"]])
+
+    def test_a_header_that_lacks_what_another_includes_does_not_follow_it(self) -> None:
+        self.assertEqual(self.chains(low={"<memory>"}, other=set()), [["low"], ["other"]])
+
+    def test_a_chain_leads_through_headers_that_are_none_of_it(self) -> None:
+        includes = {"low": {"<memory>"}, "middle": {"low"}, "high": {"middle"}}
+        self.assertEqual(chains({"low", "high"}, closures(includes)), [["low", "high"]])
+
+    def test_each_header_is_in_one_chain_and_there_are_as_few_as_can_be(self) -> None:
+        self.assertEqual(self.chains(a=set(), b={"a"}, c={"a"}, d={"b"}), [["c"], ["a", "b", "d"]])
+
+    def test_an_include_under_a_condition_is_no_other_header_s(self) -> None:
+        text = "#include <new>\n#if X\n#include <expected>\n#endif\n#include \"b.hpp\"\n"
+        self.assertEqual(includes_of("a.hpp", text), {"<new>", "a.hpp: <expected>", "b.hpp"})
+
+
+class JoinedSources(unittest.TestCase):
+    def test_sources_that_are_compiled_alike_are_joined_up_to_a_bound(self) -> None:
+        alike = [compiled(f"src/a/{number}.cpp", "-O2") for number in range(AT_ONCE + 1)]
+        other = compiled("src/b/x.cpp", "-O2", "-DONE")
+        self.assertEqual(batches([other, *reversed(alike)]), [alike[:AT_ONCE], alike[AT_ONCE:], [other]])
+
+    def test_halves_of_a_batch_are_the_batch(self) -> None:
+        self.assertEqual(halves([1, 2, 3]), [[1, 2], [3]])
+        self.assertEqual(halves([1, 2]), [[1], [2]])
+
+    def test_a_joined_source_includes_each_and_is_compiled_as_they_are(self) -> None:
+        batch = [compiled("/p/src/a/x.cpp", "-O2"), compiled("/p/src/b/y.cpp", "-O2")]
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(write_joined(batch, pathlib.Path(folder)).read_text(),
+                             '#include "/p/src/a/x.cpp"\n#include "/p/src/b/y.cpp"\n')
+        self.assertEqual(flags_of(batch[0]), ("-O2",))
+
+    def test_only_sources_that_release_compiles_alone_are_joined(self) -> None:
+        self.assertTrue(may_be_joined("src/base/status.cpp", "using Name = int;\n"))
+        self.assertFalse(may_be_joined("tools/main.cpp", ""))
+
+    def test_a_source_with_what_is_told_of_in_main_files_only_is_not_joined(self) -> None:
+        self.assertFalse(may_be_joined("src/a/x.cpp", "namespace a {\nusing b::Name;\n"))
+        self.assertFalse(may_be_joined("src/a/x.cpp", "#include <string.h>\n"))
+        self.assertFalse(may_be_joined("src/a/x.cpp", "constexpr std::size_t kMost = 3;\nint kMostOf();\n"))
+        self.assertTrue(may_be_joined("src/a/x.cpp", "constexpr std::size_t kMost = 3;\nint all = kMost;\n"))
 
 
 if __name__ == "__main__":
