@@ -64,7 +64,7 @@ class CallsOut {
 
   void on_answer(const Frame& frame, const ChunkRef& chunk) {
     if (frame.header.attachment_bytes != 0) [[unlikely]] {
-      return on_answer_in_pieces(frame, chunk);
+      return on_answer_attached(frame, chunk);
     }
     Exchange* const exchange = table_.take(frame.header.id);
     if (exchange == nullptr) [[unlikely]] {
@@ -107,7 +107,7 @@ class CallsOut {
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
-  [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
+  void on_answer_attached(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   [[gnu::cold]] Begun begin_large(PendingCall& call, std::size_t body_bytes);
   /// `runs` of the body, if there are any, are not written; null: it is written whole.

@@ -325,6 +325,12 @@ bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   return !wire::is_skippable(header.type);
 }
 
+bool Session::takes_whole(const wire::FrameHeader& header) const {
+  if (!connection_->capabilities().comes_whole(header.attachment_bytes)) return false;
+  if (header.type == wire::FrameType::kRequest) return in_.takes_whole(wire::RequestView{header});
+  return header.type == wire::FrameType::kAnswer;
+}
+
 Landing Session::on_attachment(const Frame& frame) {
   life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {

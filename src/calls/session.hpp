@@ -155,6 +155,7 @@ class Session final : public ListHook<SessionTag>,
   Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
+  bool takes_whole(const wire::FrameHeader& header) const override;
   Landing on_attachment(const Frame& frame) override;
   Landing on_attachment_ahead(const wire::FrameHeader& header) override {
     return out_.on_attachment_ahead(header);
