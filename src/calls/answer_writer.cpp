@@ -182,7 +182,7 @@ void AnswerWriter::forget(ServedCall& call) {
   wake_room_waiter();
   // One that leaves may have waited for this answer.
   if (!is_gone() && !session_.ready()) [[unlikely]] {
-    session_.owner().on_session_room(session_);
+    session_.setup().owner.on_session_room(session_);
   }
 }
 

@@ -26,7 +26,7 @@ OwnedArrivingItem ArrivingItems::begin(StreamSide& side, const Frame& item) noex
   const wire::ItemView view{item.header};
   if (item.body.size() != item.header.body_bytes) return nullptr;  // there was no memory for the body
   if (announced_ + view.attachment_bytes() > session_.limits().connection_memory_max) return nullptr;
-  LocalBudget& budget = *session_.host().memory;
+  LocalBudget& budget = *session_.setup().host.memory;
   const std::size_t charge = sizeof(ArrivingItem) + item.body.size();
   if (!budget.try_reserve(charge)) return nullptr;
   try {

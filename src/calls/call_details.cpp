@@ -88,11 +88,11 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
     return Landing::skip();
   }
   const bool is_short = session.connection().capabilities().comes_whole(bytes);
-  if (is_short && make_short(bytes, *session.host().memory)) {
+  if (is_short && make_short(bytes, *session.setup().host.memory)) {
     return Landing::into(answer_attachment.mutable_bytes());
   }
   Result<Buffer> buffer = session.connection().landing_memory(bytes);
-  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.host().memory->shared());
+  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.setup().host.memory->shared());
   if (!buffer.ok()) {
     landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
     return Landing::skip();

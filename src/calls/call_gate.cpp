@@ -47,14 +47,14 @@ std::string host_key(std::string_view url) {
 }
 
 bool CallGate::looks_at_callers() const noexcept {
-  const MethodTable* const methods = session_.host().methods;
+  const MethodTable* const methods = session_.setup().host.methods;
   return methods != nullptr && methods->gate() != nullptr && methods->gate()->looks_at_callers();
 }
 
 std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, MetadataView metadata,
                                               bool early) noexcept {
   if (!looks_at_callers()) return std::nullopt;
-  const MethodTable& methods = *session_.host().methods;
+  const MethodTable& methods = *session_.setup().host.methods;
   const ServerGate& server = *methods.gate();
   const TimePoint now = session_.loop().now();
   try {
@@ -76,7 +76,7 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
 }
 
 std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
-  if (!looks_at_callers() || session_.host().methods->gate()->authenticator() == nullptr)
+  if (!looks_at_callers() || session_.setup().host.methods->gate()->authenticator() == nullptr)
     return metadata.size();
   return remove_pair(metadata, kAuthorizationKey);
 }

@@ -278,7 +278,7 @@ void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
   header.type = wire::FrameType::kCancel;
   header.id = id;
   if (session_.output().begin(header) != nullptr) session_.output().end();
-  session_.owner().on_session_room(session_);
+  session_.setup().owner.on_session_room(session_);
 }
 
 // Of an attachment that nobody takes nothing need be sent: the peer is told.

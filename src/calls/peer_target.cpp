@@ -28,11 +28,11 @@ struct PeerWaiting {
 const std::shared_ptr<PeerTarget>& PeerTarget::of(Session& session) {
   std::shared_ptr<PeerTarget>& target = session.seat().target();
   if (target != nullptr) return target;
-  auto made = std::make_shared<PeerTarget>(session.loop(), session.host().peer_call_timeout,
+  auto made = std::make_shared<PeerTarget>(session.loop(), session.setup().host.peer_call_timeout,
                                            connection_id_of(session));
   made->remote_endpoint_ = session.connection().remote_endpoint();
   made->waiting_ = std::make_unique<PeerWaiting>();
-  made->index_ = session.host().peers;
+  made->index_ = session.setup().host.peers;
   made->session_ = &session;
   made->choose_open_session();
   target = std::move(made);

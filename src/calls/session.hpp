@@ -133,7 +133,7 @@ class Session final : public ListHook<SessionTag>,
   void count_refusal(RefusalReason reason, const Status& why);
 
   Loop& loop() const { return setup_.loop; }
-  SessionOwner& owner() const { return setup_.owner; }
+  const SessionSetup& setup() const { return setup_; }
   const RpcLimits& limits() const { return setup_.limits; }
   Connection& connection() { return *connection_; }
   FrameOutput& output() { return output_; }
@@ -141,7 +141,6 @@ class Session final : public ListHook<SessionTag>,
   SessionStreams& streams() { return streams_; }
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
-  CallsHost& host() const { return setup_.host; }
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.

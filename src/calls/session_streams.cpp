@@ -112,7 +112,7 @@ Loop& SessionStreams::loop() const {
 }
 
 LocalBudget& SessionStreams::memory() const {
-  return *session_.host().memory;
+  return *session_.setup().host.memory;
 }
 
 bool SessionStreams::has_share_for(std::uint64_t cost) const {

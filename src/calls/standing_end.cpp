@@ -37,7 +37,7 @@ void StandingEnd::end_part() noexcept {
 void StandingEnd::run(Ready* node) noexcept {
   auto& self = *static_cast<StandingEnd*>(node);
   self.end_part();
-  self.session_.owner().on_session_room(self.session_);
+  self.session_.setup().owner.on_session_room(self.session_);
 }
 
 }  // namespace weft::detail

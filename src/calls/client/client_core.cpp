@@ -134,7 +134,8 @@ void ClientCore::on_session_room(Session& session) {
 }
 
 void ClientCore::finish_when_empty(Session& session) {
-  if (session.calls_out().table().size() == 0 && !session.calls_in().calls().has_unanswered()) session.finish();
+  if (session.calls_out().table().size() == 0 && !session.calls_in().calls().has_unanswered())
+    session.finish();
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {
@@ -214,7 +215,8 @@ ClientStats ClientCore::stats() const noexcept {
   };
   if (session_ != nullptr) add(*session_);
   retired_.for_each(add);
-  closed_.for_each([&stats](Session& session) { stats.calls_in_flight += session.calls_out().table().size(); });
+  closed_.for_each(
+      [&stats](Session& session) { stats.calls_in_flight += session.calls_out().table().size(); });
   stats.calls_waiting = waiting_.count();
   stats.frames_skipped = host_->calls().frames_skipped.get();
   stats.traffic = host_->calls().traffic.sum();

@@ -432,9 +432,9 @@ constexpr Part kParts[] = {
        static std::vector<std::byte> landing(200'000);
        attempt([&] {
          Call<void> call = world.client().start<gather>({.landing = landing});
-          world.run_until([&] { return call.done(); });
-        });
-      }},
+         world.run_until([&] { return call.done(); });
+       });
+     }},
     {"a short attachment and its way back", &connected,
      [](World& world) {
        // Of no size that the pool of frames keeps, so that each takes memory of the system.

@@ -62,17 +62,14 @@ class CallDetails {
   void left() noexcept {
     if (has_progress_) give_progress_back();
   }
+  /// Outcome of a call for which nobody waits any more.
+  static constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                         "the caller gave up"};
   /// The call has ended. These details may be gone afterwards, if they are its own or those of its pass.
   void ended(const Status& outcome) noexcept {
     left();
     if (pass_ != nullptr || is_own_) [[unlikely]] {
       end_rarely(outcome);
-    }
-  }
-  /// The call ends without an outcome: nobody waits for it any more. They may be gone as well.
-  void given_up() noexcept {
-    if (pass_ != nullptr || is_own_) [[unlikely]] {
-      end_rarely(Status::of<kGivenUp>());
     }
   }
   /// The call passes interceptors: `pass` hears of its end.
@@ -103,8 +100,6 @@ class CallDetails {
   Buffer answer_attachment;
 
  private:
-  static constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
-                                         "the caller gave up"};
   struct RequestTransfer final : OutgoingTransfer {};
 
   bool make_short(std::size_t bytes, LocalBudget& budget);

@@ -97,7 +97,7 @@ class PendingCall : public RequestExchange,
   ~PendingCall() {
     if (state_ == State::kDone) return;
     leave();
-    if (request_.details != nullptr) request_.details->given_up();
+    if (request_.details != nullptr) request_.details->ended(Status::of<CallDetails::kGivenUp>());
   }
 
   /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
