@@ -148,10 +148,11 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
   Outbox& outbox = session_.connection().outbox();
   const bool splits = session_.transfers().splits(attachment.size());
-  const bool is_plain = wishes == nullptr && !attachment.empty();
-  if (is_plain && !splits && outbox.lease_policy().copies(attachment.size())) {
+  const Bytes first = RunCursor<const std::byte>{attachment.view()}.rest();
+  const bool is_plain = wishes == nullptr && !first.empty() && first.size() == attachment.size();
+  if (is_plain && !splits && outbox.lease_policy().copies(first.size())) {
     Copied nobody;
-    return outbox.append_leased(attachment.bytes(), nobody);
+    return outbox.append_leased(first, nobody);
   }
   const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, attachment.size()) : 0;
   AnswerTransfer* transfer = nullptr;

@@ -418,7 +418,8 @@ TEST_F(Framers, ThePaddingOfAShortAttachmentIsLookedAt) {
   EXPECT_TRUE(deliver(stream, stream.size(), false, sink).status.ok());
   stream.back() = '!';
   const Run run = deliver(stream, stream.size(), false, sink);
-  EXPECT_NE(run.status.message().find("padding is not zero"), std::string_view::npos) << run.status.to_string();
+  EXPECT_NE(run.status.message().find("padding is not zero"), std::string_view::npos)
+      << run.status.to_string();
   EXPECT_EQ(run.text.find("abc"), std::string::npos);
 }
 
