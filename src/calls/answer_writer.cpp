@@ -19,6 +19,11 @@ Refusal no_memory_for_answer() {
                     "(process_memory_max)")};
 }
 
+/// Lease of an attachment that the outbox copies, which is given back at once.
+struct Copied final : SendLease {
+  void on_released(bool sent) noexcept override { static_cast<void>(sent); }
+};
+
 constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 constexpr wire::AnswerHead kNoMemory{
@@ -115,7 +120,13 @@ std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t byte
 
 bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
+  Outbox& outbox = session_.connection().outbox();
   const bool splits = session_.transfers().splits(attachment.size());
+  const bool is_plain = wishes == nullptr && !attachment.empty();
+  if (is_plain && !splits && outbox.lease_policy().copies(attachment.size())) {
+    Copied nobody;
+    return outbox.append_leased(attachment.bytes(), nobody);
+  }
   const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, attachment.size()) : 0;
   AnswerTransfer* transfer = nullptr;
   try {
@@ -123,8 +134,7 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment,
       leaving_ = std::make_unique<IdTable<AnswerTransfer>>(host_.table_secret);
     }
     if (splits) leaving_->reserve_one();
-    transfer = new AnswerTransfer(session_.loop(), session_.connection().outbox(), std::move(attachment),
-                                  std::move(wishes));
+    transfer = new AnswerTransfer(session_.loop(), outbox, std::move(attachment), std::move(wishes));
   } catch (const std::bad_alloc&) {
     if (wishes != nullptr) wishes->end(false);
     return false;

@@ -81,11 +81,14 @@ bool CallContext::cancelled() const {
 
 Bytes CallContext::attachment() const {
   const detail::CallEnvelope* const envelope = call_->envelope_if_any();
-  return envelope != nullptr ? envelope->attachment.bytes() : Bytes{};
+  if (envelope == nullptr) return {};
+  return envelope->received.empty() ? envelope->attachment.bytes() : envelope->received.bytes();
 }
 
 Buffer CallContext::take_attachment() {
-  return call_->envelope_if_any() != nullptr ? std::move(call_->envelope().attachment) : Buffer{};
+  detail::CallEnvelope* const envelope = call_->envelope_if_any();
+  if (envelope == nullptr) return {};
+  return envelope->received.empty() ? std::move(envelope->attachment) : envelope->received.take();
 }
 
 void CallContext::set_attachment(Buffer attachment) {

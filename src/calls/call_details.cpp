@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/call_details.hpp"
 
+#include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
@@ -73,6 +74,10 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
                    "the unrequested attachment", "ClientOptions::limits.unrequested_attachment_bytes_max");
     return Landing::skip();
   }
+  const bool is_short = session.connection().capabilities().comes_whole(bytes);
+  if (is_short && make_short(bytes, *session.host().memory)) {
+    return Landing::into(answer_attachment.mutable_bytes());
+  }
   Result<Buffer> buffer = session.connection().landing_memory(bytes);
   if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.host().memory->shared());
   if (!buffer.ok()) {
@@ -81,6 +86,18 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
   }
   answer_attachment = std::move(*buffer);
   return Landing::into(answer_attachment.mutable_bytes());
+}
+
+// It comes whole, by way of a chunk, so memory that a carrier is fast with would gain nothing.
+bool CallDetails::make_short(std::size_t bytes, LocalBudget& budget) {
+  if (!budget.try_reserve(bytes)) return false;
+  try {
+    answer_attachment = Buffer::short_block(bytes, budget.shared());
+    return true;
+  } catch (const std::bad_alloc&) {
+    budget.release(bytes);
+    return false;
+  }
 }
 
 Status CallDetails::take_landing_refusal() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "calls/call_at_once.hpp"
 #include "calls/call_status.hpp"
 #include "calls/intercepted_sink.hpp"
 #include "calls/session.hpp"
@@ -86,6 +87,13 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
+/// Refuses a call that has passed its gate, or has none.
+Status refuse_passed(AnswerWriter& answers, std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
+  answers.refuse(id, refusal);
+  if (pass != nullptr) pass->refused(refusal.status);
+  return {};
+}
+
 }  // namespace
 
 CallsIn::CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id)
@@ -134,10 +142,11 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     answers_.refuse(request.id(), refusal ? *refusal : bad_metadata());
     return {};
   }
-  if (request.attachment_bytes() != 0) [[unlikely]] {
+  const bool has_attachment = request.attachment_bytes() != 0;
+  if (has_attachment && frame.header.following_bytes() == 0) [[unlikely]] {
     return begin_arriving(frame, chunk);
   }
-  if (method->straight) [[likely]] {
+  if (method->straight && !has_attachment) [[likely]] {
     const CallCounting::Taking taking{counting_, frame.header.id};
     InlineCall call{answers_, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
@@ -146,7 +155,20 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (method->gate != nullptr) [[unlikely]] {
     return serve_gated(*method, frame, chunk);
   }
-  return serve_record(*method, frame, chunk, Arrived{deadline_of(request, session_.loop().now())});
+  Arrived arrived{deadline_of(request, session_.loop().now())};
+  if (has_attachment) {
+    if (const auto refusal = check_.attachment_refusal(*method, request)) [[unlikely]] {
+      const CallCounting::Taking taking{counting_, frame.header.id};
+      return refuse_passed(answers_, request.id(), *refusal, arrived.pass);
+    }
+    arrived.received = whole_attachment(frame, session_.output().needs_end());
+  }
+  return serve_record(*method, frame, chunk, std::move(arrived));
+}
+
+bool CallsIn::takes_whole(wire::RequestView request) const {
+  const MethodEntry* const method = check_.method_for(request);
+  return method != nullptr && !method->key.chooses_landing;
 }
 
 Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
@@ -154,6 +176,8 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
   const Deadline deadline = deadline_of(request, session_.loop().now());
   OwnedPass pass;
   auto refusal = gate_.check_caller(&method, MetadataView{frame.body.first(request.metadata_bytes())});
+  const bool has_attachment = request.attachment_bytes() != 0;
+  if (!refusal && has_attachment) refusal = check_.attachment_refusal(method, request);
   if (!refusal) refusal = gate_.admit(method, frame, deadline, pass);
   if (refusal) {
     const CallCounting::Taking taking{counting_, frame.header.id};
@@ -162,6 +186,7 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
   }
   if (method.kind != HandlerKind::kInline) {
     Arrived arrived{deadline};
+    if (has_attachment) arrived.received = whole_attachment(frame, session_.output().needs_end());
     arrived.pass = std::move(pass);
     return serve_record(method, frame, chunk, std::move(arrived));
   }
@@ -191,21 +216,37 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   if (method.key.streams) [[unlikely]] {
     if (const auto refusal = session_.streams().refusal()) {
-      return refuse_passed(frame.header.id, *refusal, arrived.pass);
+      return refuse_passed(answers_, frame.header.id, *refusal, arrived.pass);
     }
   }
   RunningPlace place;
   if (!place.take(method.running, admission_.calls())) [[unlikely]] {
-    return refuse_passed(frame.header.id, over_running(*method.running), arrived.pass);
+    return refuse_passed(answers_, frame.header.id, over_running(*method.running), arrived.pass);
   }
   if (arrived.pass != nullptr) [[unlikely]] {
     if (auto refusal = arrived.pass->enter(admission_.calls())) {
-      return refuse_passed(frame.header.id, *refusal, arrived.pass);
+      return refuse_passed(answers_, frame.header.id, *refusal, arrived.pass);
     }
   }
-  const Charge charge{kept_bytes(method, frame, chunk), arrived.bytes_there()};
+  const Charge charge{kept_bytes(method, frame, chunk) + arrived.received.size(), arrived.bytes_there()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    return refuse_passed(frame.header.id, *refusal, arrived.pass);
+    return refuse_passed(answers_, frame.header.id, *refusal, arrived.pass);
+  }
+  if (method.ends_at_once && method.gate == nullptr) {
+    const CallCounting::Taking taking{counting_, frame.header.id};
+    const std::size_t received = arrived.received.size();
+    serve_at_once(answers_, host_, session_.loop(), method,
+                  {.id = frame.header.id,
+                   .kept{*host_.memory, charge.kept - received},
+                   .body = arguments_of(frame),
+                   .deadline = arrived.deadline,
+                   .connection_charge = charge.in_connection(),
+                   .answer_bytes_max = session_.limits().body_bytes_max,
+                   .place = std::move(place)},
+                  {frame.body.first(wire::RequestView{frame.header}.metadata_bytes()),
+                   {arrived.received, *host_.memory},
+                   std::move(arrived.attachment)});
+    return {};
   }
   auto incoming = std::move(arrived.incoming);
   auto pass = std::move(arrived.pass);
@@ -232,12 +273,6 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   return {};
 }
 
-Status CallsIn::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
-  answers_.refuse(id, refusal);
-  if (pass != nullptr) pass->refused(refusal.status);
-  return {};
-}
-
 // With its body, which is the chunk's or a copy (and the frame's if it is not kept), and with room for it in
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
@@ -245,8 +280,9 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
                                 const Charge& charge, RunningPlace place, Arrived arrived, bool has_parts) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
+  ReceivedAttachment received{arrived.received, *host_.memory};
   ServedRequest request{.id = head.id(),
-                        .kept{*host_.memory, charge.kept},
+                        .kept{*host_.memory, charge.kept - received.bytes().size()},
                         .deadline = arrived.deadline,
                         .connection_charge = charge.in_connection(),
                         .answer_bytes_max = session_.limits().body_bytes_max,
@@ -264,6 +300,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
     std::unique_ptr<StreamSide> stream;
     if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
+    if (!received.empty()) arrived.attachment = received.take();
     ServedCall& call = ServedCall::make(answers_, host_, session_.loop(), method, std::move(request),
                                         std::move(arrived.attachment), has_parts);
     call.stream() = std::move(stream);
@@ -311,7 +348,7 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   // Also for a handler that chooses: its caller sends at once, for it does not know.
   if (!refusal) refusal = arriving.begin(frame, chunk, deadline, pass);
   if (!refusal && request.expects_continue()) arriving.send_continue(request.id());
-  return refusal ? refuse_passed(request.id(), *refusal, pass) : Status{};
+  return refusal ? refuse_passed(answers_, request.id(), *refusal, pass) : Status{};
 }
 
 void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
@@ -435,7 +472,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   if (arriving_.refused() || !attachment.ok()) {
     const CallCounting::Taking taking{counting_, frame.header.id};
     if (arriving_.refused()) {
-      return refuse_passed(frame.header.id, arriving_.take_refusal(), arrived.pass);
+      return refuse_passed(answers_, frame.header.id, arriving_.take_refusal(), arrived.pass);
     } else {
       answers_.refuse_without_memory(frame.header.id);
     }

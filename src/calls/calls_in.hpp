@@ -39,6 +39,9 @@ class CallsIn final : private ArrivingCallsOwner {
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
+  /// Such a request is served once its short attachment is here. Otherwise a handler chooses the place of
+  /// that, or nobody wants it.
+  bool takes_whole(wire::RequestView request) const;
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
@@ -73,6 +76,8 @@ class CallsIn final : private ArrivingCallsOwner {
     /// From when the frame was here, not the attachment.
     Deadline deadline{};
     Buffer attachment{};
+    /// In place of it, bytes that stay while the request is received. They are not charged yet.
+    Bytes received{};
     /// In place of it, of a handler that chooses where it goes; null without one.
     std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
     /// Null when the call passed nothing that hears of its end.
@@ -86,8 +91,6 @@ class CallsIn final : private ArrivingCallsOwner {
   ArrivingCalls& need_arriving_calls();
   /// Serves a call that has to pass its method's gate.
   [[gnu::cold]] Status serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
-  /// Refuses a call that has passed its gate, or has none.
-  Status refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass);
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.

@@ -86,6 +86,20 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
   return session.output().reserve(attachment_bytes);
 }
 
+/// Takes an answer that came whole.
+void put_whole(CallsOut& calls, const Frame& frame, bool checksums) {
+  Landing landing = calls.on_answer_attachment(frame);
+  const bool lands = landing.kind == Landing::Kind::kInto;
+  if (lands) {
+    const std::byte* from = whole_attachment(frame, checksums).data();
+    landing.place.take(landing.bytes, [&from](MutableBytes part) {
+      std::memcpy(part.data(), from, part.size());
+      from += part.size();
+    });
+  }
+  calls.on_answer_attachment_end(frame, lands);
+}
+
 }  // namespace
 
 Status CallsOut::admit_body(std::size_t body_bytes) {
@@ -251,7 +265,8 @@ void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
 }
 
 // Of an attachment that nobody takes nothing need be sent: the peer is told.
-void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
+void CallsOut::on_answer_attached(const Frame& frame, const ChunkRef& chunk) {
+  if (frame.header.following_bytes() != 0) return put_whole(*this, frame, session_.output().needs_end());
   const std::uint64_t id = frame.header.id;
   Exchange* const exchange = table_.find(id);
   if (exchange == nullptr) return;  // it was given up, and its last piece, or a failure, ends it

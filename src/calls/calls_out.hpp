@@ -62,7 +62,7 @@ class CallsOut {
 
   void on_answer(const Frame& frame, const ChunkRef& chunk) {
     if (frame.header.attachment_bytes != 0) [[unlikely]] {
-      return on_answer_in_pieces(frame, chunk);
+      return on_answer_attached(frame, chunk);
     }
     Exchange* const exchange = table_.take(frame.header.id);
     if (exchange == nullptr) [[unlikely]] {
@@ -104,7 +104,7 @@ class CallsOut {
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
-  [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
+  void on_answer_attached(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   /// Looks whether a large body may be sent, and reserves memory for it.
   [[gnu::cold]] Status admit_body(std::size_t body_bytes);

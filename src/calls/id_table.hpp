@@ -31,9 +31,12 @@ class IdTable {
     push(buckets_[bucket(object.id())], object);
     ++count_;
   }
+  /// Takes `object` out, if it is here.
   void erase(T& object) {
+    if (buckets_.empty()) return;
     T** link = &buckets_[bucket(object.id())];
-    while (*link != &object) link = &next(**link);
+    while (*link != nullptr && *link != &object) link = &next(**link);
+    if (*link == nullptr) return;
     *link = next(object);
     next(object) = nullptr;
     --count_;

@@ -76,6 +76,7 @@ std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept {
 }
 
 bool is_metadata(Bytes bytes) noexcept {
+  if (bytes.empty()) return true;
   std::array<std::string_view, kMetadataPairsMax> keys;
   std::size_t pairs = 0;
   while (!bytes.empty()) {

@@ -20,6 +20,12 @@ constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
 /// An attachment over this is not copied in the middle of whatever cancels its call.
 constexpr std::size_t kCopiedAtOnceMax = std::size_t{1} << 20;
 
+/// Takes `call` out of the list of timeouts: its list or its timer is for something else from now on.
+void leave_timeouts(PendingCall& call, CallRequest& request) noexcept {
+  if (std::exchange(request.default_timeout, 0) == 0) return;
+  static_cast<ListHook<TargetCallTag>&>(call).unlink();
+}
+
 /// From now on `timer` looks for the memory that the call's connection has.
 void look_for_memory(Loop& loop, CallRequest& request, Timer& timer) {
   request.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
@@ -47,7 +53,8 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
                          std::size_t body_bytes, Status& failure) {
   const CallTimeouts& timeouts = target.timeouts();
   const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
-  if (request.details == nullptr && timeouts.serves()) [[likely]] {
+  const bool has_default_time = request.details == nullptr || request.details->has_default_time();
+  if (has_default_time && timeouts.serves()) [[likely]] {
     const Deadline deadline = timeouts.from_now();
     if (of_scope.at() >= deadline.at()) [[likely]] {
       request.deadline = deadline;
@@ -166,10 +173,7 @@ void PendingCall::sent() {
 
 void PendingCall::limit(Deadline deadline) {
   if (state_ >= State::kLeaving || deadline.is_infinite() || request_.deadline.at() <= deadline.at()) return;
-  if (request_.default_timeout != 0) {
-    request_.default_timeout = 0;
-    static_cast<ListHook<TargetCallTag>&>(*this).unlink();
-  }
+  leave_timeouts(*this, request_);
   request_.deadline = deadline;
   if (deadline.expired(target_->loop().now())) return on_cancel(CancelReason::kDeadline);
   target_->loop().arm(*this, deadline.at());
@@ -185,6 +189,7 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   failure_ = to_status(reason);
   if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
     out_->stop_sending(*request_.details);
+    leave_timeouts(*this, request_);
     state_ = State::kLeaving;
     return look_for_memory(target_->loop(), request_, *this);
   }
@@ -254,6 +259,7 @@ void PendingCall::end_with_memory() noexcept {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
     return end();
   }
+  leave_timeouts(*this, request_);
   out_->await_memory(*this);
   const bool looks_already = std::exchange(state_, State::kReturning) == State::kLeaving;
   if (!looks_already) look_for_memory(target_->loop(), request_, *this);

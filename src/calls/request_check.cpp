@@ -53,20 +53,24 @@ Refusal RequestCheck::refusal(wire::RequestView request) const {
 
 std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView request) const {
   const MethodEntry* method = method_for(request);
-  if (method == nullptr) return refusal(request);
+  return method == nullptr ? refusal(request) : attachment_refusal(*method, request);
+}
+
+std::optional<Refusal> RequestCheck::attachment_refusal(const MethodEntry& method,
+                                                        wire::RequestView request) const {
   const std::uint64_t bytes = request.attachment_bytes();
-  if (!method->takes_attachment) {
+  if (!method.takes_attachment) {
     return Refusal{RefusalReason::kAttachmentNotTaken,
                    {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
-                      return "method '" + std::string{method->key.name} +
+                      return "method '" + std::string{method.key.name} +
                              "' takes no attachment; a handler that does has a parameter CallContext& or, a "
                              "coroutine, IncomingAttachment&";
                     }}};
   }
-  const std::uint64_t limit = method->options.attachment_bytes_max;
+  const std::uint64_t limit = method.options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {
     return Refusal{RefusalReason::kOverMethodsAttachment,
-                   over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
+                   over_methods_limit("an attachment", bytes, limit, method, "attachment_bytes_max")};
   }
   return std::nullopt;
 }

@@ -38,6 +38,8 @@ class RequestCheck {
   Refusal refusal(wire::RequestView request) const;
   /// Says why the method does not take the request with its attachment; none when it does.
   std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
+  /// The same for `method`, which is method_for() it.
+  std::optional<Refusal> attachment_refusal(const MethodEntry& method, wire::RequestView request) const;
 
  private:
   const MethodTable* methods_;

@@ -104,7 +104,6 @@ class ServedCall::Whole final : private PartsPlace, public ServedCall {
       : PartsPlace(static_cast<ServedCall&>(*this)),
         ServedCall(sink, host, loop, method, std::move(request), &parts_here) {
     parts_here.envelope.attachment = std::move(attachment);
-    is_whole_ = true;
   }
 };
 
@@ -127,7 +126,8 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
       method_(&method),
       connection_id_(sink.connection_id()),
       request_(std::move(request)),
-      parts_(parts) {
+      parts_(parts),
+      is_whole_(parts != nullptr) {
   if (!request_.deadline.is_infinite()) {
     scope_.set_deadline(request_.deadline);
     loop.arm(this->parts(), request_.deadline.at());

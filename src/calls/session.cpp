@@ -321,6 +321,12 @@ bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   return !wire::is_skippable(header.type);
 }
 
+bool Session::takes_whole(const wire::FrameHeader& header) const {
+  if (!connection_->capabilities().comes_whole(header.attachment_bytes)) return false;
+  if (header.type == wire::FrameType::kRequest) return in_.takes_whole(wire::RequestView{header});
+  return header.type == wire::FrameType::kAnswer;
+}
+
 Landing Session::on_attachment(const Frame& frame) {
   life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {
@@ -424,17 +430,17 @@ bool Session::end_some(std::size_t& left) noexcept {
 void Session::on_timer() {
   // After an absence of our own: the peer's hello, pong or end may be there, and is looked for first.
   const Duration timeout = state_ == State::kHello ? setup_.hello_timeout
-                           : finished_             ? setup_.limits.stall_timeout
+                           : life_.finished        ? setup_.limits.stall_timeout
                                                    : setup_.limits.ping_interval;
   const TimePoint fair = loop().turn_time().absence().judge_from(timeout);
   if (fair > loop().now()) return loop().arm(*this, fair);
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
-  if (finished_ && connection_->is_moving()) {
+  if (life_.finished && connection_->is_moving()) {
     return loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
   }
-  if (finished_) {
+  if (life_.finished) {
     return close(
         {StatusCode::kUnavailable, Layer::kRpc, "the peer did not end the connection after this side had"});
   }
@@ -480,7 +486,7 @@ void Session::send_goaway(std::string_view reason, bool asks) {
 
 void Session::finish() {
   if (state_ == State::kClosed) return;
-  if (std::exchange(finished_, true)) return;
+  if (std::exchange(life_.finished, true)) return;
   if (state_ == State::kReady) state_ = State::kDraining;
   connection_->finish();
   // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.

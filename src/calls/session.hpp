@@ -145,7 +145,9 @@ class Session final : public ListHook<SessionTag>,
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
-  bool is_leaving_itself() const { return state_ == State::kDraining && life_.goaway_sent && !finished_; }
+  bool is_leaving_itself() const {
+    return state_ == State::kDraining && life_.goaway_sent && !life_.finished;
+  }
 
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
@@ -153,6 +155,7 @@ class Session final : public ListHook<SessionTag>,
   Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
+  bool takes_whole(const wire::FrameHeader& header) const override;
   Landing on_attachment(const Frame& frame) override;
   void on_attachment_progress(std::uint64_t left) override {
     in_.on_request_attachment_progress(left);
@@ -194,12 +197,13 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
-  bool finished_ = false;
   /// Signs of life, of the peer's and of ours.
   struct Life {
     bool heard = false;
     bool pinged = false;
     bool goaway_sent = false;
+    /// Our side has ended, or will once all is sent.
+    bool finished = false;
     /// Whether the peer has heard that; its pong to a ping behind it says so.
     bool asked = false;
     /// The id of a ping that came while the outbox was full.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 
 namespace weft {
 
@@ -19,6 +20,22 @@ struct SharingBudget {
 
 void end_sharing(void* object) noexcept {
   delete static_cast<SharingBudget*>(object);
+}
+
+/// Stands in front of the bytes of a short block, which are those that its buffer counts.
+struct ShortBlock {
+  std::shared_ptr<detail::MemoryBudget> budget;
+  std::size_t bytes = 0;
+  bool is_counted = true;
+};
+
+void end_short_block(void* object) noexcept {
+  auto* const block = static_cast<ShortBlock*>(object);
+  const std::size_t bytes = block->bytes;
+  const std::shared_ptr<detail::MemoryBudget> budget = block->is_counted ? std::move(block->budget) : nullptr;
+  block->~ShortBlock();
+  detail::release_frame(block, sizeof(ShortBlock) + bytes);
+  if (budget != nullptr) budget->release(bytes);
 }
 
 void free_plain(void* memory) noexcept {
@@ -91,6 +108,12 @@ Result<Buffer> Buffer::charged(Buffer buffer, std::shared_ptr<detail::MemoryBudg
   return keep_budget(std::move(buffer), std::move(budget));
 }
 
+Buffer Buffer::short_block(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget) {
+  void* const memory = detail::allocate_frame(sizeof(ShortBlock) + size);
+  auto* const block = new (memory) ShortBlock{std::move(budget), size};
+  return adopt({reinterpret_cast<std::byte*>(block + 1), size}, block, &end_short_block);
+}
+
 Buffer Buffer::copy_of(Bytes bytes) {
   if (bytes.empty()) return {};
   void* memory = ::operator new(bytes.size());
@@ -116,6 +139,11 @@ Buffer Buffer::adopt(MutableBytes memory, void* owner, void (*release)(void* own
 
 void Buffer::leave_budget() noexcept {
   if (release_ == &end_sharing) return static_cast<SharingBudget*>(owner_)->buffer.leave_budget();
+  if (release_ == &end_short_block) {
+    auto* const block = static_cast<ShortBlock*>(owner_);
+    if (std::exchange(block->is_counted, false)) block->budget->release(block->bytes);
+    return;
+  }
   if (budget_ != nullptr) std::exchange(budget_, nullptr)->release(memory_.size());
 }
 
@@ -123,13 +151,6 @@ void Buffer::release() noexcept {
   if (release_ != nullptr) release_(owner_);
   // After the memory is really gone, so that a budget never shows room that is not there.
   if (budget_ != nullptr) budget_->release(memory_.size());
-}
-
-void Buffer::swap(Buffer& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(owner_, other.owner_);
-  std::swap(release_, other.release_);
-  std::swap(budget_, other.budget_);
 }
 
 }  // namespace weft

@@ -46,6 +46,13 @@ wire::FrameFault check_tail(Bytes tail, bool checksums, std::uint32_t checksum) 
   return wire::FrameFault::kNone;
 }
 
+// An attachment of `bytes` and the `tail` behind it.
+wire::FrameFault check_whole(const std::byte* attachment, std::size_t bytes, std::size_t tail,
+                             bool checksums) noexcept {
+  const std::uint32_t checksum = checksums ? wire::crc32c({attachment, bytes}) : 0;
+  return check_tail({attachment + bytes, tail}, checksums, checksum);
+}
+
 }  // namespace
 
 // The frames of one receive, on the stack and not cleared first: the common batch is short.
@@ -245,7 +252,25 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
       break;
     }
     frame.body = {at + wire::kHeaderBytes, body_bytes};
-    if (frame.header.following_bytes() != 0) [[unlikely]] {
+    const std::uint64_t following = frame.header.following_bytes();
+    if (following != 0) [[unlikely]] {
+      const std::size_t tail = following <= kWholeAttachmentMax ? tail_bytes(following, checksums) : 0;
+      const auto whole = static_cast<std::size_t>(size + following + tail);
+      if (following <= kWholeAttachmentMax && !room_.is_large(whole) && sink.takes_whole(frame.header)) {
+        // What is kept for it is no more than for a body.
+        if (left < whole) {
+          outcome = need(whole);
+          break;
+        }
+        found = check_whole(at + size, static_cast<std::size_t>(following), tail, checksums);
+        if (found != wire::FrameFault::kNone) [[unlikely]] {
+          faulty = frame.header;
+          break;
+        }
+        batch.keep();
+        at += whole;
+        continue;
+      }
       if (!batch.empty()) break;  // those before it are handed up first
       frame_ = frame;
       frame_chunk_ = chunk_;

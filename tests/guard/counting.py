@@ -20,6 +20,8 @@ ITEMS = 131072
 TRANSPORTS = ("tcp", "memory")
 DEPTHS = (1, 16, 256)
 CELLS = [f"{transport} {depth}" for transport in TRANSPORTS for depth in DEPTHS] + ["tcp-pool 256", "memory-pool 256"]
+# With a short attachment there and back.
+CELLS += ["tcp-attached 1", "tcp-attached 256"]
 # Items from the server, and from the client, on one stream.
 CELLS += ["tcp-down 1", "tcp-up 1"]
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "guard/attached_calls.hpp"
 #include "guard/progress.hpp"
 #include "guard/small_items.hpp"
 #include "support/heap_count.hpp"
@@ -82,15 +83,18 @@ extern "C" {
 int main(int argc, char** argv) {
   std::string_view transport = argc == 4 ? argv[1] : "";
   const bool by_pool = remove_suffix(transport, "-pool");
+  const bool attached = remove_suffix(transport, "-attached");
   const bool down = remove_suffix(transport, "-down");
   const bool items = down || remove_suffix(transport, "-up");
   if (items) patience = weft::Duration::zero();
   const std::uint64_t in_flight = argc == 4 ? number(argv[2]) : 0;
   const std::uint64_t calls = argc == 4 ? number(argv[3]) : 0;
   if ((transport != "tcp" && transport != "memory") || in_flight == 0 || calls == 0) {
-    std::fprintf(stderr,
-                 "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool IN_FLIGHT CALLS\n"
-                 "       guard_small_calls tcp-down|tcp-up|memory-down|memory-up STREAMS ITEMS\n");
+    std::fprintf(
+        stderr,
+        "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool|tcp-attached|memory-attached IN_FLIGHT "
+        "CALLS\n"
+        "       guard_small_calls tcp-down|tcp-up|memory-down|memory-up STREAMS ITEMS\n");
     return 2;
   }
 
@@ -113,6 +117,7 @@ int main(int argc, char** argv) {
   weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop, .limits = limits}, transports};
   server.register_handler<echo>();
   weft::guard::register_items(server);
+  weft::guard::register_attached(server);
   server.start().value();
   weft::ClientOptions client_options;
   client_options.connect = server.urls().front();
@@ -130,7 +135,9 @@ int main(int argc, char** argv) {
   client_loop->post([&] {
     if (items) return weft::guard::use_streams(callers, client, progress, in_flight, down);
     for (std::uint64_t i = 0; i < in_flight; ++i) {
-      if (by_pool) {
+      if (attached) {
+        callers.spawn(&weft::guard::call_with_attachment, &client, &progress);
+      } else if (by_pool) {
         callers.spawn(&call_again_and_again<weft::ConnectionPool>, &pool, &progress);
       } else {
         callers.spawn(&call_again_and_again<weft::Client>, &client, &progress);

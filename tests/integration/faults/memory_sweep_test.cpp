@@ -48,6 +48,12 @@ void later(Reply<std::string> reply, std::string_view text) {
 std::uint64_t measure(CallContext& context) {
   return context.attachment().size();
 }
+void give_back(CallContext& context) {
+  context.set_attachment(context.take_attachment());
+}
+Task<std::uint64_t> measure_later(CallContext& context) {
+  co_return context.attachment().size();
+}
 void leave(CallContext& context) {
   context.close_connection();
 }
@@ -151,7 +157,7 @@ class World {
     server_->register_handler<echo>();
     server_->register_handler<length>();
     server_->register_handler<later>();
-    server_->register_handler<measure>();
+    server_->register_handler<measure, measure_later, give_back>();
     server_->register_handler<refuse_all>();
     server_->register_handler<leave>();
     server_->register_handler<ask_back>();
@@ -355,6 +361,13 @@ Task<Result<void>> watched(Client* client, int count) {
   Result<void> end = co_await stream.finish();
   co_return end;
 }
+Task<Result<void>> given_back(Client* client, CallOptions options) {
+  options.timeout = 5s;
+  auto answer = co_await client->call<give_back>(options).with_attachment();
+  if (!answer.ok()) co_return answer.status();
+  if (answer->attachment.size() != options.attachment.bytes()) std::abort();
+  co_return Result<void>{};
+}
 Task<Result<std::size_t>> uploaded(Client* client, int count) {
   auto stream = client->open<upload>(five_seconds(), kText);
   for (int i = 0; i < count; ++i) {
@@ -403,6 +416,18 @@ constexpr Part kParts[] = {
        options.attachment = AttachmentView{Bytes{kBytes}};
        attempt([&] {
          Call<std::uint64_t> call = world.client().start<measure>(options);
+         world.run_until([&] { return call.done(); });
+       });
+     }},
+    {"a short attachment and its way back", &connected,
+     [](World& world) {
+       // Of no size that the pool of frames keeps, so that each takes memory of the system.
+       static const std::vector<std::byte> kBytes(10'000);
+       CallOptions options;
+       options.attachment = AttachmentView{Bytes{kBytes}};
+       attempt([&] { world.note(world.loop().block_on(given_back(&world.client(), options))); });
+       attempt([&] {
+         Call<std::uint64_t> call = world.client().start<measure_later>(options);
          world.run_until([&] { return call.done(); });
        });
      }},

@@ -11,6 +11,8 @@ namespace weft::testing::attachment_tests {
 namespace {
 
 constexpr std::size_t kLarge = std::size_t{8} << 20;
+/// The longest that is handed up with its request.
+constexpr std::size_t kShort = 16 * 1024 - 1;
 
 std::uint64_t sum_of(Bytes bytes) {
   std::uint64_t sum = 0;
@@ -55,6 +57,14 @@ struct Album {
     [[maybe_unused]] const Result<void> passed = co_await open.wait();
     co_return sum_of(context.attachment());
   }
+  /// Goes on although its caller has given it up.
+  Task<void> look_again(CallContext& context) {
+    ++inside;
+    while (!open.is_set()) co_await yield();
+    seen = sum_of(context.attachment());
+    --inside;
+  }
+  std::uint64_t seen = 0;
 };
 
 void fill(Server& server) {
@@ -136,14 +146,47 @@ TEST_F(Attachments, ComeInABufferOfOursWhenSmallAndUnnamed) {
 
 TEST_F(Attachments, GoThereAndBackThroughEveryKindOfHandler) {
   Client& caller = client(serve({.threads = 1}, fill));
-  const std::vector<std::byte> memory = pattern(kLarge, 77);
-  std::vector<std::byte> landing(kLarge);
-  const CallOptions options{.attachment = Bytes{memory}, .landing = landing};
-  EXPECT_EQ(exchange<give_back>(caller, options, 1).value().attachment_bytes, kLarge);
-  EXPECT_TRUE(landing == memory);
-  std::ranges::fill(landing, std::byte{0});
-  EXPECT_EQ((exchange<method<give_back, "back/blocking">>(caller, options, 1).value().value), kLarge);
-  EXPECT_TRUE(landing == memory);
+  for (const std::size_t size : {std::size_t{128}, kShort, kLarge}) {
+    const std::vector<std::byte> memory = pattern(size, 77);
+    std::vector<std::byte> landing(size);
+    const CallOptions options{.attachment = Bytes{memory}, .landing = landing};
+    EXPECT_EQ(exchange<give_back>(caller, options, 1).value().attachment_bytes, size);
+    EXPECT_TRUE(landing == memory);
+    std::ranges::fill(landing, std::byte{0});
+    EXPECT_EQ((exchange<method<give_back, "back/blocking">>(caller, options, 1).value().value), size);
+    EXPECT_TRUE(landing == memory);
+  }
+}
+
+TEST_F(Attachments, ThatAreShortAreTheSameToAHandlerUntilItTakesThem) {
+  const std::vector<std::byte> memory = pattern(kShort);
+  Client& caller = client(serve_here([&memory](Server& server) {
+    server.register_handler("look_and_take", [&memory](CallContext& context) {
+      const bool there = std::ranges::equal(context.attachment(), memory);
+      const Buffer taken = context.take_attachment();
+      return there && std::ranges::equal(taken.bytes(), memory) && context.attachment().empty() &&
+             context.take_attachment().empty();
+    });
+  }));
+  const CallOptions options{.attachment = Bytes{memory}};
+  EXPECT_TRUE((call<remote<"look_and_take", bool()>>(caller, options).value()));
+}
+
+TEST_F(Attachments, ThatAreShortComeWithWhatTheCallCarries) {
+  Client& caller = client(serve_here([](Server& server) {
+    server.register_handler("what_it_carries", [](CallContext& context, std::string_view text) {
+      return std::string{text} + std::string{context.metadata().find("who").value_or("nobody")} +
+             std::string{as_text(context.attachment())} +
+             (context.deadline().is_infinite() ? " for ever" : " in time");
+    });
+  }));
+  Metadata who;
+  ASSERT_TRUE(who.set("who", "weaver").ok());
+  const std::string yarn = "yarn";
+  const CallOptions options{.timeout = 1h, .attachment = as_bytes(yarn), .metadata = who};
+  using Carried = std::string(std::string_view);
+  EXPECT_EQ((call<remote<"what_it_carries", Carried>>(caller, options, "the ").value()),
+            "the weaveryarn in time");
 }
 
 TEST_F(Attachments, WorkWithChecksumsAndOverUnixSockets) {
@@ -228,16 +271,33 @@ TEST_F(Attachments, ThatAHandlerKeptOutliveTheServer) {
     }
     Buffer kept;
   } store;
-  const std::vector<std::byte> memory = pattern(kLarge);
-  {
-    Server server{{.listen = {kAnyPort}, .threads = 0, .loop = &loop()}};
-    server.register_handler<&Store::put>(&store);
-    server.start().value();
-    Client caller{loop(), {.connect = server.urls().front()}};
-    const CallOptions with_attachment{.attachment = Bytes{memory}};
-    EXPECT_EQ(loop().block_on(caller.call<&Store::put>(with_attachment)).value(), kLarge);
+  for (const std::size_t size : {std::size_t{5}, kShort, kLarge}) {
+    const std::vector<std::byte> memory = pattern(size);
+    {
+      Server server{{.listen = {kAnyPort}, .threads = 0, .loop = &loop()}};
+      server.register_handler<&Store::put>(&store);
+      server.start().value();
+      Client caller{loop(), {.connect = server.urls().front()}};
+      const CallOptions with_attachment{.attachment = Bytes{memory}};
+      EXPECT_EQ(loop().block_on(caller.call<&Store::put>(with_attachment)).value(), size);
+    }
+    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), memory));
   }
-  EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), memory));
+}
+
+TEST_F(Attachments, ThatAreShortStayForACoroutineWhoseConnectionIsGone) {
+  Album album;
+  Server& server = serve_here([&album](Server& its) { its.register_handler<&Album::look_again>(&album); });
+  const std::vector<std::byte> memory = pattern(kShort);
+  {
+    Client caller{loop(), {.connect = server.urls().front()}};
+    const Call<void> dropped = caller.start<&Album::look_again>(CallOptions{.attachment = Bytes{memory}});
+    ASSERT_TRUE(turn_until(loop(), [&] { return album.inside == 1; }));
+  }
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
+  album.open.set();
+  ASSERT_TRUE(turn_until(loop(), [&] { return album.inside == 0; }));
+  EXPECT_EQ(album.seen, sum_of(memory));
 }
 
 TEST_F(Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <string>
 #include <thread>
@@ -125,6 +126,35 @@ TEST(Buffer, AnImpossibleSizeIsAFailureThatReservesNothing) {
   auto buffer = Buffer::try_allocate(std::numeric_limits<std::size_t>::max() / 2 + 2, &budget);
   EXPECT_EQ(buffer.status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(Buffer, AShortBlockReleasesWhatWasReservedForItOnceAndKeepsItsBudgetAlive) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, std::size_t{16384}}) {
+    auto budget = std::make_shared<MemoryBudget>(100'000);
+    ASSERT_TRUE(budget->try_reserve(size + 1));
+    Buffer buffer = Buffer::short_block(size, budget);
+    ASSERT_EQ(buffer.size(), size);
+    std::memset(buffer.data(), 1, size);
+    Buffer moved = std::move(buffer);
+    EXPECT_EQ(budget->used(), size + 1);
+    moved = Buffer{};
+    EXPECT_EQ(budget->used(), 1u);
+    ASSERT_TRUE(budget->try_reserve(size));
+    moved = Buffer::short_block(size, budget);
+    moved.leave_budget();
+    moved.leave_budget();
+    EXPECT_EQ(budget->used(), 1u);
+    moved = Buffer{};
+    EXPECT_EQ(budget->used(), 1u);
+    ASSERT_TRUE(budget->try_reserve(size));
+    moved = Buffer::short_block(size, budget);
+    budget->release(1);
+    const std::weak_ptr<MemoryBudget> seen = budget;
+    budget.reset();
+    EXPECT_FALSE(seen.expired());
+    moved = Buffer{};
+    EXPECT_TRUE(seen.expired());
+  }
 }
 
 TEST(Buffer, OfNoBytesIsEmpty) {

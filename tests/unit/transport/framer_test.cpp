@@ -30,12 +30,18 @@ struct Transcript final : FrameSink {
   }
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override {
     EXPECT_TRUE(chunk);
-    for (const Frame& frame : frames) note(frame);
+    for (const Frame& frame : frames) {
+      note(frame);
+      if (frame.header.following_bytes() == 0) continue;
+      text += "landed " + std::string{as_text(whole_attachment(frame, checksums))} + "\n";
+    }
     if (retain) chunks.push_back(chunk);
     return {};
   }
   bool wants_body(const FrameHeader& header, Bytes) override { return header.id != unwanted; }
+  bool takes_whole(const FrameHeader&) const override { return whole; }
   Landing on_attachment(const Frame& frame) override {
+    EXPECT_TRUE(!whole || frame.header.attachment_bytes > whole_max);
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();
     if (!shape.empty()) return in_runs();
@@ -89,6 +95,9 @@ struct Transcript final : FrameSink {
   StreamFramer* framer = nullptr;
   bool checksums = false;
   bool skip = false;
+  /// Attachments of up to this many bytes, all that fit a chunk, come with their frames.
+  bool whole = false;
+  std::size_t whole_max = 4000;
   /// Others write to the memory.
   bool shared = false;
   bool retain = false;
@@ -380,6 +389,40 @@ TEST_F(Framers, SkippingLeavesTheSameFrames) {
   EXPECT_EQ(whole.text.find("landed"), std::string::npos);
 }
 
+TEST_F(Framers, ShortAttachmentsAreHandedUpWithTheirFramesAndLongOnesLand) {
+  for (const bool checksum : {false, true}) {
+    const std::string stream = stream_text(checksum);
+    Transcript sink;
+    sink.checksums = checksum;
+    const Run landed = deliver(stream, stream.size(), false, sink);
+    sink.whole = true;
+    for (const std::size_t piece : {1u, 7u, 40u, 57u, 63u, 100u, 1000u, 4096u, 5000u}) {
+      for (const bool retain : {false, true}) {
+        sink.retain = retain;
+        const Run run = deliver(stream, piece, !retain, sink);
+        ASSERT_TRUE(run.status.ok()) << run.status.to_string();
+        EXPECT_EQ(run.text, landed.text) << piece;
+        EXPECT_FALSE(run.inside);
+      }
+    }
+  }
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(Framers, ThePaddingOfAShortAttachmentIsLookedAt) {
+  std::string stream = wire::encode_hello({});
+  stream += frame_text({.type = FrameType::kAnswer, .flags = 1, .id = 5, .attachment_bytes = 3}, {}, false);
+  stream += attachment_text("abc", false);
+  Transcript sink;
+  sink.whole = true;
+  EXPECT_TRUE(deliver(stream, stream.size(), false, sink).status.ok());
+  stream.back() = '!';
+  const Run run = deliver(stream, stream.size(), false, sink);
+  EXPECT_NE(run.status.message().find("padding is not zero"), std::string_view::npos)
+      << run.status.to_string();
+  EXPECT_EQ(run.text.find("abc"), std::string::npos);
+}
+
 TEST_F(Framers, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
   std::string stream = wire::encode_hello({});
   stream +=
@@ -391,6 +434,7 @@ TEST_F(Framers, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
   const Run good = deliver(stream, stream.size(), false, sink);
   ASSERT_TRUE(good.status.ok() && !good.inside);
   for (std::size_t bit = 0; bit < stream.size() * 8; ++bit) {
+    sink.whole = bit % 2 == 0 || bit % 7 == 0;
     const auto mask = static_cast<char>(1u << (bit % 8));
     stream[bit / 8] = static_cast<char>(stream[bit / 8] ^ mask);
     if (bit / 8 >= 64) {  // the hello is checked whole by who decodes it

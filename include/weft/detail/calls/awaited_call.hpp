@@ -101,11 +101,11 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
 
  public:
   template <typename... Arguments>
-  AwaitedCall(CallTarget& target, const MethodKey& method, Details its, Arguments&&... arguments)
+  AwaitedCall(CallTarget& target, const MethodKey& method, Details&& its, Arguments&&... arguments)
       : Details(std::move(its)),
         Base(target, method, Details::get(), std::forward<Arguments>(arguments)...) {}
   /// Takes over a call of the same body, with or without options. Only before it is awaited.
-  AwaitedCall(Details its, Base&& call) noexcept
+  AwaitedCall(Details&& its, Base&& call) noexcept
       : Details(std::move(its)), Base(std::move(call), Details::get()) {}
   /// Only before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept

@@ -18,6 +18,7 @@ class Loop;
 namespace weft::detail {
 
 class ClientPass;
+class LocalBudget;
 class Session;
 
 /// State of a call that was given options, kept apart so that the others need not carry it: the options, the
@@ -39,6 +40,10 @@ class CallDetails {
   /// Attachment of the answer, when that comes in pieces.
   ArrivingAnswer& arriving() { return arriving_; }
 
+  /// The call's time is its target's default.
+  bool has_default_time() const noexcept {
+    return options.timeout == Duration::zero() && options.deadline.is_infinite();
+  }
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }
   /// Chooses the place of an attachment of `bytes`; where there is none, take_landing_refusal() says why.
@@ -96,6 +101,7 @@ class CallDetails {
                                          "the caller gave up"};
   struct RequestTransfer final : OutgoingTransfer {};
 
+  bool make_short(std::size_t bytes, LocalBudget& budget);
   void begin_progress() const;
   void give_progress_back() noexcept;
   [[gnu::cold]] void end_pass(const Status& outcome) noexcept;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/received_attachment.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/identity.hpp"
 
@@ -37,6 +38,8 @@ struct CallEnvelope {
 
   /// The request's attachment, until the handler takes it.
   Buffer attachment{};
+  /// In place of it, for a call that ends at once.
+  ReceivedAttachment received{};
   /// Goes out behind the answer.
   Buffer answer_attachment{};
   /// Null when the handler has none.

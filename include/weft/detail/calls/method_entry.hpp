@@ -45,6 +45,9 @@ struct MethodEntry {
   /// makes of it what it needs: nothing is copied, no chunk is retained, and what the handler made of a body
   /// over 8 KiB counts as if it were as large.
   bool keeps_body = true;
+  /// An ordinary function with its context: the call has ended with its `serve_record`, and nobody holds the
+  /// record, so that the handler looks at the request where it was received. Then `keeps_body` is false.
+  bool ends_at_once = false;
   /// The handler's parameters own memory, which counts beside the body that is kept, as if it were as large.
   bool copies_body = false;
   void* object = nullptr;

@@ -66,7 +66,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// uses it no longer; the others outlive the call. Throws std::bad_alloc.
   static ServedCall& make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
                           ServedRequest request, Buffer attachment = {}, bool has_parts = false);
-  /// The same in place; `parts` outlive the record, or are null.
+  /// The same in place; `parts` outlive the record, or are null. One that is not made by make() ends where it
+  /// is, and nobody lets it go.
   ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
              ServedParts* parts = nullptr);
   ~ServedCall();
@@ -185,7 +186,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   State state_ = State::kRunning;
   bool off_loop_ = false;
   bool bad_arguments_ = false;
-  bool is_whole_ = false;
+  bool is_whole_;
   std::atomic<bool> cancelled_ = false;
 };
 

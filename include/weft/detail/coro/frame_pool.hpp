@@ -11,7 +11,7 @@ namespace weft::detail {
 // 64 bytes. Every block comes from plain operator new in its rounded size, so any thread's cache may own it
 // and a build that bypasses the cache can be linked with one that does not.
 inline constexpr std::size_t kFrameStep = 64;
-inline constexpr std::size_t kFrameBlockMax = 4096;
+inline constexpr std::size_t kFrameBlockMax = 4096 + 2 * kFrameStep;
 inline constexpr std::size_t kFrameClasses = kFrameBlockMax / kFrameStep + 1;
 /// The most that one thread keeps for later.
 inline constexpr std::size_t kFrameCacheBytesMax = std::size_t{8} << 20;

@@ -68,7 +68,7 @@ class FunctionCaller {
   CallTarget& its_target() { return static_cast<Derived*>(this)->target(); }
 
   template <auto M, typename Details, typename... Given>
-  auto make_call(Details details, Given&&... arguments) {
+  auto make_call(Details&& details, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
       return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, std::move(details),
                                                  std::in_place, std::forward<Given>(arguments)...};

@@ -445,6 +445,8 @@ struct HandlerOf {
       entry.kind = Traits::takes_context ? HandlerKind::kRecord : HandlerKind::kInline;
       entry.serve_inline = &serve_inline;
       entry.serve_record = &serve_record;
+      entry.ends_at_once = Traits::takes_context && !entry.options.blocking;
+      entry.keeps_body = !entry.ends_at_once;
     }
     if (entry.options.blocking) entry.kind = HandlerKind::kBlocking;
     return entry;

@@ -28,6 +28,10 @@ class Buffer {
   /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
   /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
   static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
+  /// `size` bytes, not zeroed, that were reserved in `budget` already, which is released at their end. One
+  /// block, of those that the thread keeps unless it is long. Throws std::bad_alloc when memory is out; the
+  /// reservation stays then.
+  static Buffer short_block(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).
@@ -37,14 +41,15 @@ class Buffer {
   static Buffer adopt(MutableBytes memory, void* owner, void (*release)(void* owner) noexcept);
 
   Buffer() noexcept = default;
-  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer(Buffer&& other) noexcept { take(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    Buffer taken{std::move(other)};
-    swap(taken);
+    if (this == &other) return *this;
+    if (has_owner()) release();
+    take(other);
     return *this;
   }
   ~Buffer() {
-    if (release_ != nullptr || budget_ != nullptr) release();
+    if (has_owner()) release();
   }
 
   /// Counts in no budget any more: for memory that is kept for good, such as what a store was given, which
@@ -59,7 +64,14 @@ class Buffer {
   MutableBytes mutable_bytes() noexcept { return memory_; }
 
  private:
-  void swap(Buffer& other) noexcept;
+  bool has_owner() const noexcept { return release_ != nullptr || budget_ != nullptr; }
+  // What this had is released before.
+  void take(Buffer& other) noexcept {
+    memory_ = std::exchange(other.memory_, {});
+    owner_ = other.owner_;
+    release_ = std::exchange(other.release_, nullptr);
+    budget_ = std::exchange(other.budget_, nullptr);
+  }
   void release() noexcept;
 
   MutableBytes memory_;

@@ -16,6 +16,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/identity.hpp"
 #include "weft/detail/transport/stream_secret.hpp"
 
@@ -49,6 +50,12 @@ struct Capabilities {
   std::uint32_t calls_shared_max = 512;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
+
+  /// An attachment of so many bytes comes with its frame, by way of a chunk. Of those that are not copied on
+  /// their way out a device may have to know the place.
+  bool comes_whole(std::uint64_t bytes) const noexcept {
+    return bytes < lease_bytes_min && bytes <= kWholeAttachmentMax;
+  }
 };
 
 /// The outcome of one attempt to move bytes.

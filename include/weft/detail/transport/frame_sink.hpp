@@ -20,6 +20,16 @@ struct Frame {
   Bytes body;
 };
 
+/// The longest attachment that may be handed up with its frame, see FrameSink::takes_whole(). Longer ones are
+/// worth going to their place without a detour.
+inline constexpr std::size_t kWholeAttachmentMax = 16 * 1024;
+
+/// Attachment of a `frame` that was handed up with it.
+inline Bytes whole_attachment(const Frame& frame, bool checksums) noexcept {
+  const std::size_t body = static_cast<std::size_t>(wire::padded(frame.body.size())) + (checksums ? 8 : 0);
+  return {frame.body.data() + body, static_cast<std::size_t>(frame.header.following_bytes())};
+}
+
 /// The place that the attachment of a frame goes to.
 struct Landing {
   enum class Kind : std::uint8_t {
@@ -46,7 +56,8 @@ class FrameSink {
  public:
   /// The peer's hello, once, before everything else. A failure closes the connection with it.
   virtual Status on_hello(const wire::Hello& hello) = 0;
-  /// All the frames without attachment that one receive brought, in order (bounded batches).
+  /// All the frames that one receive brought, in order (bounded batches): those without attachment, and those
+  /// that it takes_whole(), whose whole_attachment() lies in the same chunk.
   /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
   virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
   /// A frame has begun whose head is larger than a standard chunk and not here yet; `arrived` is what is here
@@ -56,6 +67,12 @@ class FrameSink {
     static_cast<void>(header);
     static_cast<void>(arrived);
     return true;
+  }
+  /// A frame of `header`, which was checked, is arriving with an attachment of kWholeAttachmentMax bytes at
+  /// most. True: it is handed up by on_frames() once all of it is here. Asked again when more of it has come.
+  virtual bool takes_whole(const wire::FrameHeader& header) const {
+    static_cast<void>(header);
+    return false;
   }
   /// A frame with an attachment has arrived except for the attachment.
   virtual Landing on_attachment(const Frame& frame) = 0;

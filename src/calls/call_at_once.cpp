@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/call_at_once.hpp"
+
+#include <new>
+#include <utility>
+
+#include "calls/call_status.hpp"
+#include "calls/calls_host.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// Base of the record, so that its parts outlive it.
+struct PartsAtOnce {
+  explicit PartsAtOnce(ServedCall& call) noexcept : parts_here(call) {}
+  ServedParts parts_here;
+};
+
+class RecordAtOnce final : private PartsAtOnce, public ServedCall {
+ public:
+  RecordAtOnce(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+               ServedRequest request)
+      : PartsAtOnce(static_cast<ServedCall&>(*this)),
+        ServedCall(sink, host, loop, method, std::move(request), &parts_here) {}
+};
+
+}  // namespace
+
+// A timer could not end it: nothing else of the loop runs before its end.
+void serve_at_once(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+                   ServedRequest request, RequestAtOnce rest) {
+  {
+    const Deadline deadline = std::exchange(request.deadline, Deadline{});
+    RecordAtOnce call{sink, host, loop, method, std::move(request)};
+    call.scope().set_deadline(deadline);
+    call.scope().set_carried(rest.metadata);
+    call.envelope().received = std::move(rest.received);
+    call.envelope().attachment = std::move(rest.landed);
+    try {
+      method.serve_record(method, call);
+    } catch (const std::bad_alloc&) {
+      if (!call.answered()) call.fail(Status::of<kOutOfMemory>());
+    }
+  }
+  --host.calls.of(method).running;
+  --host.running;
+  if (host.running.get() == 0 && host.on_idle) host.on_idle();
+}
+
+}  // namespace weft::detail

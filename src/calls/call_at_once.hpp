@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/base/bytes.hpp"
+#include "weft/detail/calls/received_attachment.hpp"
+#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/memory/buffer.hpp"
+
+namespace weft::detail {
+
+/// Parts of a request that a call which ends at once looks at, beside its body: its metadata, and its
+/// attachment, where it was received or where it landed.
+struct RequestAtOnce {
+  Bytes metadata{};
+  ReceivedAttachment received{};
+  Buffer landed{};
+};
+
+/// Serves a call whose method `ends_at_once`; what `request` and `rest` point to stays as long. Nobody else
+/// comes to know the call, so its deadline is told to the handler and to nobody else.
+void serve_at_once(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+                   ServedRequest request, RequestAtOnce rest);
+
+}  // namespace weft::detail
