@@ -263,8 +263,9 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
   switch (frame.header.type) {
     case wire::FrameType::kItem: {
       // A frame that is sent for them may not come for long.
-      if (frame.header.following_bytes() == frame.header.attachment_bytes) {
-        loop().turn_time().company().came(loop().turn_time().now());
+      if ((frame.header.flags & wire::FrameFlags::kInPieces) == 0) {
+        TurnTime& turn = loop().turn_time();
+        turn.company().came(turn.now());
       }
       const std::span<const Frame> items = SessionStreams::items_at_front_of(frames.subspan(at));
       at += items.size() - 1;
