@@ -36,10 +36,10 @@ def said_something(diff: Iterable[str]) -> set[str]:
 
 
 def changed_paths() -> set[str] | None:
-    """What changed since eight hours before the newest commit; None when there is no such commit to compare with."""
+    """What changed since four hours before the newest commit; None when there is no such commit to compare with."""
     try:
         newest = int(git("log", "-1", "--format=%ct")[0])
-        base = git("rev-list", "-1", f"--before={newest - 8 * 3600}", "HEAD")
+        base = git("rev-list", "-1", f"--before={newest - 4 * 3600}", "HEAD")
         if not base:
             return None
         untracked = git("ls-files", "--others", "--exclude-standard")

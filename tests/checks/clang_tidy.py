@@ -5,7 +5,7 @@ joined too, and one by one only where there is something to say.
 
 clang_tidy.py <build directory with compile_commands.json> [--all | part of a path ...]
 
-Looks at the sources that changed since eight hours before the newest commit, committed or not, and for each header that
+Looks at the sources that changed since four hours before the newest commit, committed or not, and for each header that
 changed at one source that includes it. `--all` looks at every source, and so does a change of .clang-tidy.
 A file that passed is not looked at again until it changes: its key is its preprocessed text with comments, the
 configuration and the tool's version.

@@ -46,7 +46,7 @@ static_assert(sizeof(ServedCall) + sizeof(ServedParts) <= 640);
 // server with limits or interceptors; 96 for what streams share, 8 for attachments of their items; 32 for who
 // calls, 24 for calls to the peer; 8 for what was queued when the output was found full.
 static_assert(sizeof(Session) <= 1184);
-static_assert(sizeof(InlineCall) <= 32);
+static_assert(sizeof(InlineCall) <= 40);
 static_assert(sizeof(CallContext) <= sizeof(void*));
 static_assert(std::is_trivially_copyable_v<CallOptions>);
 
