@@ -63,7 +63,7 @@ void AnswerWriter::wake_room_waiter() {
 }
 
 inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
-                                std::size_t held, wire::AnswerHead& head) {
+                                std::size_t written, std::size_t kept, wire::AnswerHead& head) {
   if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
     fail(id, over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's",
                         kClientsBodyOption));
@@ -74,7 +74,8 @@ inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::u
                         "the caller's", kClientsAttachmentOption));
     return false;
   }
-  if (held > FrameOutput::kSmallBytes && !session_.output().reserve(held + wire::kHeaderBytes)) [[unlikely]] {
+  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(written + wire::kHeaderBytes, kept))
+      [[unlikely]] {
     const Refusal why = no_memory_for_answer();
     refuse(id, why.reason, why.status);
     return false;
@@ -93,7 +94,7 @@ inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::u
 std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
                                       std::uint64_t attachment_bytes) {
   wire::AnswerHead head;
-  if (!admit(id, body_bytes, attachment_bytes, body_bytes, head)) [[unlikely]] {
+  if (!admit(id, body_bytes, attachment_bytes, body_bytes, 0, head)) [[unlikely]] {
     return nullptr;
   }
   return session_.output().begin(head.header());
@@ -107,8 +108,8 @@ std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_
                                              std::uint64_t attachment_bytes, const LentRuns& runs,
                                              const ChunkRef& chunk) {
   wire::AnswerHead head;
-  const std::size_t held = body_bytes - runs.bytes() + chunk->capacity();
-  if (!admit(id, body_bytes, attachment_bytes, held, head)) return nullptr;
+  const std::size_t written = body_bytes - runs.bytes();
+  if (!admit(id, body_bytes, attachment_bytes, written, chunk->capacity(), head)) return nullptr;
   return session_.output().begin_around(head.header(), runs);
 }
 

@@ -68,9 +68,10 @@ class AnswerWriter final : public AnswerSink {
   std::shared_ptr<PeerTarget> peer() override;
   void finish() override;
 
-  /// Fills `head` for an answer for which `held` bytes of memory are held. False: it was failed in its place.
+  /// Fills `head` for an answer of which `written` bytes are written, and for which `kept` are kept
+  /// elsewhere. False: it was failed in its place.
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
-                                    std::size_t held, wire::AnswerHead& head);
+                                    std::size_t written, std::size_t kept, wire::AnswerHead& head);
   bool queue_transfer(std::uint64_t id, Attachment attachment, std::unique_ptr<AnswerWishes>& wishes);
   std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);

@@ -115,6 +115,11 @@ Begun refuse_for_memory(PendingCall& call) {
 // What the caller has until its call ends is sent from there. Carriers beside the stream take leased memory
 // for an attachment's.
 Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
+  // A value that cannot be sent has the largest size that there is, so nothing is added to it before this.
+  if (body_bytes > session_.peer().body_bytes_max) {
+    return call.refuse(over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
+                                  kServersBodyOption));
+  }
   LentRuns runs;
   if (session_.output().lends_runs() && session_.connection().capabilities().lends_runs)
     call.offer_runs(runs);
@@ -131,8 +136,8 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
         over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
   if (body_bytes > session_.peer().body_bytes_max) {
-    return call.refuse(over_limit(metadata.empty() ? "a request" : "a request with its metadata", body_bytes,
-                                  session_.peer().body_bytes_max, "the server's", kServersBodyOption));
+    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer().body_bytes_max,
+                                  "the server's", kServersBodyOption));
   }
   if (body_bytes > small_body_bytes_) {
     const std::size_t lent = runs != nullptr ? runs->bytes() : 0;

@@ -87,8 +87,8 @@ bool FrameOutput::find_room() noexcept {
 }
 
 // Charges all that is held, and the chunk that `bytes` more would take.
-bool FrameOutput::reserve(std::size_t bytes) noexcept {
-  const std::size_t wanted = charge_for(outbox_.held_bytes(bytes));
+bool FrameOutput::reserve(std::size_t bytes, std::size_t kept) noexcept {
+  const std::size_t wanted = charge_for(outbox_.held_bytes(bytes) + kept);
   if (wanted <= charged_) return true;
   const std::size_t more = wanted - charged_;
   if (!leaves_others_a_share(charged_, more, process_.free()) || !process_.try_reserve(more)) return false;

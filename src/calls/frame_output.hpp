@@ -81,9 +81,9 @@ class FrameOutput {
   /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water
   /// mark at least.
   std::size_t full_at() const noexcept { return full_at_; }
-  /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
-  /// none.
-  bool reserve(std::size_t bytes) noexcept;
+  /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written, and for `kept`
+  /// bytes that are kept elsewhere for it. False when there is none.
+  bool reserve(std::size_t bytes, std::size_t kept = 0) noexcept;
   /// Tells that so much else waits to be sent that nobody is to make more, however little is in the outbox;
   /// or, with false, that this is over.
   void crowd(bool crowded) noexcept;

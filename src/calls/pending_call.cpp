@@ -133,6 +133,7 @@ Begun PendingCall::refuse(Status failure) {
   failure_ = outcome_of(request_, std::move(failure));
   if (!request_.may_have_run) failure_.mark_unprocessed();
   state_ = State::kDone;
+  if (armed()) target_->loop().disarm(*this);
   if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
   return {};
 }

@@ -53,12 +53,21 @@ std::uint64_t count(const Page& page) {
 void echo_by_reply(Reply<std::string_view> reply, std::string_view text) {
   std::move(reply)(text);
 }
+struct Link {
+  std::string text;
+  std::unique_ptr<Link> next;
+};
+int follow(const Link& first) {
+  int links = 0;
+  for (const Link* link = &first; link != nullptr; link = link->next.get()) ++links;
+  return links;
+}
 int refuse(std::string_view) {
   throw user_error(3, "not this one");
 }
 
 void fill(Server& server) {
-  server.register_handler<echo, echo_numbers, echo_later, echo_by_reply, refuse, count>();
+  server.register_handler<echo, echo_numbers, echo_later, echo_by_reply, refuse, count, follow>();
   server.register_handler<echo_attached>();
   server.register_handler<method<&halves, "halves">>();
   server.register_handler<method<&echo, "echo/worker">>({.blocking = true});
@@ -303,6 +312,40 @@ struct Held {
 Task<void> call_held(ConnectionPool* pool, Result<std::size_t>* outcome) {
   const std::string text = text_of(kLong * 20, 3);
   *outcome = co_await pool->call<&Held::hold>(CallOptions{.idempotent = true}, std::string_view{text});
+}
+
+// Such a call has ended when it was begun, and its time must not end it a second time.
+TEST_F(LentBodies, OverTheServersLimitFailThatCallOnlyAndOnce) {
+  ClientOptions options;
+  options.call_timeout = 10ms;
+  Client& caller = client(serve({.threads = 1}, fill).urls().front(), std::move(options));
+  const std::string text = text_of(std::size_t{5} << 20);
+  const auto [refused, slept] = loop().block_on(when_all(caller.call<echo>(text), sleep_for(40ms)));
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string{refused.status().message()}, ::testing::HasSubstr("a request of 5242884 bytes"));
+  EXPECT_TRUE(slept.ok());
+  EXPECT_EQ(ask<echo>(caller, std::string{"short"}).value(), "short");
+}
+
+// The size of a value that cannot be sent is the largest that there is, and nothing may be added to that.
+TEST_F(LentBodies, OfValuesThatCannotBeSentAreNotSentWithMetadataEither) {
+  Client& caller = roomy_client(roomy_server());
+  Link first;
+  Link* last = &first;
+  for (int depth = 0; depth < 100; ++depth) {
+    last->next = std::make_unique<Link>();
+    last = last->next.get();
+  }
+  first.text = text_of(kLong);
+  Metadata metadata;
+  metadata.set("name", "value").value();
+  const CallOptions options{.metadata = metadata};
+  EXPECT_EQ(loop().block_on(caller.call<follow>(first)).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(loop().block_on(caller.call<follow>(options, first)).status().code(),
+            StatusCode::kResourceExhausted);
+  first.next->next.reset();
+  EXPECT_EQ(loop().block_on(caller.call<follow>(options, first)).value(), 2);
+  EXPECT_EQ(caller.stats().connections, 1u);
 }
 
 // What a pool begins again on another connection is lent again.

@@ -100,7 +100,7 @@ struct Codec<T, Kind::kMap> {
     size.align(kAlignment);
     if constexpr (kEntry.fixed_size != kNotFixed) {
       size.skip(entries.size() * kEntry.fixed_size);
-    } else if (size.enter()) {
+    } else if (!size.passes_over(entries.size()) && size.enter()) {
       for (const auto& [key, value] : entries) size.add(key, value);
       size.leave();
     }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/lent_runs.hpp"
@@ -42,9 +41,7 @@ class Sizer {
   /// otherwise than it is counted.
   template <typename F>
   void without_runs(F&& count) {
-    LentRuns* const found = std::exchange(found_, nullptr);
-    count();
-    found_ = found;
+    if (found_ == nullptr) count();
   }
   /// Nothing but runs is looked for, and not among so many `elements`.
   bool passes_over(std::size_t elements) const { return found_ != nullptr && elements > kSearchedMax; }
