@@ -29,11 +29,12 @@ class RecordAtOnce final : private PartsAtOnce, public ServedCall {
 }  // namespace
 
 // A timer could not end it: nothing else of the loop runs before its end.
-void serve_at_once(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                   ServedRequest request, RequestAtOnce rest) {
+void serve_at_once(ServedList& calls, AnswerSink& sink, CallsHost& host, Loop& loop,
+                   const MethodEntry& method, ServedRequest request, RequestAtOnce rest) {
   {
     const Deadline deadline = std::exchange(request.deadline, Deadline{});
     RecordAtOnce call{sink, host, loop, method, std::move(request)};
+    calls.add(call);
     call.scope().set_deadline(deadline);
     call.scope().set_carried(rest.metadata);
     call.envelope().received = std::move(rest.received);

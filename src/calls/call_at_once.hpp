@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "calls/served_list.hpp"
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/received_attachment.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -16,9 +17,10 @@ struct RequestAtOnce {
   Buffer landed{};
 };
 
-/// Serves a call whose method `ends_at_once`; what `request` and `rest` point to stays as long. Nobody else
-/// comes to know the call, so its deadline is told to the handler and to nobody else.
-void serve_at_once(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                   ServedRequest request, RequestAtOnce rest);
+/// Serves a call whose method `ends_at_once`, and which is one of `calls` meanwhile; what `request` and
+/// `rest` point to stays as long. Nothing else of the loop runs before its end, so its deadline is told to
+/// the handler and to nobody else.
+void serve_at_once(ServedList& calls, AnswerSink& sink, CallsHost& host, Loop& loop,
+                   const MethodEntry& method, ServedRequest request, RequestAtOnce rest);
 
 }  // namespace weft::detail

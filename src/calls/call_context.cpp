@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/call_context.hpp"
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "calls/gate_pass.hpp"
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/peer_target.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -22,6 +25,27 @@ detail::AnswerWishes& wishes(detail::ServedCall& call) {
 const detail::CallEnvelope::Endpoints* endpoints_of(const detail::ServedCall& call) {
   const detail::CallEnvelope* const envelope = call.envelope_if_any();
   return envelope != nullptr ? envelope->endpoints.get() : nullptr;
+}
+
+/// Some of `attachment` lies in `memory`.
+bool shows(const Attachment& attachment, Bytes memory) {
+  if (attachment.fault() != detail::RunsFault::kNone) return false;
+  const auto begins = [](Bytes bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); };
+  detail::RunCursor<const std::byte> at{attachment.view()};
+  for (Bytes run = at.rest(); !run.empty(); run = at.rest()) {
+    if (begins(run) < begins(memory) + memory.size() && begins(memory) < begins(run) + run.size())
+      return true;
+    at.pass(run.size());
+  }
+  return false;
+}
+
+Attachment copy_of(const Attachment& attachment) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(attachment.size());
+  detail::RunCursor<const std::byte> at{attachment.view()};
+  at.take(attachment.size(), [&](Bytes run) { bytes.insert(bytes.end(), run.begin(), run.end()); });
+  return Buffer::adopt(std::move(bytes));
 }
 
 }  // namespace
@@ -91,8 +115,12 @@ Buffer CallContext::take_attachment() {
   return envelope->received.empty() ? std::move(envelope->attachment) : envelope->received.take();
 }
 
+// The chunk that a short attachment came in is received into again when the handler has ended.
 void CallContext::set_attachment(Attachment attachment) {
-  call_->envelope().answer_attachment = std::move(attachment);
+  detail::CallEnvelope& envelope = call_->envelope();
+  const Bytes received = envelope.received.shown();
+  const bool is_shown = !received.empty() && shows(attachment, received);
+  envelope.answer_attachment = is_shown ? copy_of(attachment) : std::move(attachment);
 }
 
 void CallContext::set_shared_attachment(Buffer attachment) {

@@ -235,7 +235,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (method.ends_at_once && method.gate == nullptr) {
     const CallCounting::Taking taking{counting_, frame.header.id};
     const std::size_t received = arrived.received.size();
-    serve_at_once(answers_, host_, session_.loop(), method,
+    serve_at_once(calls_, answers_, host_, session_.loop(), method,
                   {.id = frame.header.id,
                    .kept{*host_.memory, charge.kept - received},
                    .body = arguments_of(frame),

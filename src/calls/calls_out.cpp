@@ -316,7 +316,8 @@ Landing CallsOut::on_piece(wire::PieceView piece) {
 
 void CallsOut::on_piece_end(wire::PieceView piece) {
   Exchange* const exchange = table_.find(piece.id());
-  if (std::exchange(landing_, nullptr) == nullptr) {
+  const bool landed = std::exchange(landing_, nullptr) != nullptr;
+  if (!landed || exchange == nullptr) {  // a goaway ended the exchange, and it waits for its memory
     if (exchange == nullptr && piece.is_last()) table_.take(piece.id());
     return count_places();
   }

@@ -224,8 +224,7 @@ void Connection::use_checksums() {
 void Connection::abandon_landing(Carrier::Lent what) {
   if (state_ == State::kClosed) return;
   const bool all = what == Carrier::Lent::kAhead;
-  const Moved moved = all || landing_lent_ ? carrier_->reclaim(what) : Moved::blocked();
-  if (!all) landing_lent_ = false;
+  const Moved moved = carrier_->reclaim(what);  // what is read ahead was lent before its receive()
   if (moved.kind == Moved::Kind::kSome) {
     framer_.landed(moved.bytes);
     resume_ = true;  // it may have been the last of the frame
@@ -382,8 +381,8 @@ Moved Connection::receive_once() {
   if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "receive from ", moved.error));
   // After kSome more of the landing may still be under way.
   if (moved.kind != Moved::Kind::kSome) {
-    landing_lent_ = moved.kind == Moved::Kind::kBegun;
-    if (const std::uint64_t left = framer_.attachment_left(true); landing_lent_ && left != 0) {
+    const std::uint64_t left = framer_.attachment_left(true);
+    if (moved.kind == Moved::Kind::kBegun && left != 0) {
       HeadsAhead ahead{*receiver_, frame_limits_, framer_.attachment_bytes()};
       carrier_->read_ahead(static_cast<std::size_t>(left), ahead);
     }

@@ -84,6 +84,12 @@ std::uint64_t strided(CallContext& context, std::uint64_t blocks) {
   context.set_attachment({AttachmentView::strided(store->memory, blocks, kBlock, 2 * kBlock), store});
   return blocks;
 }
+/// Answers with both ends of what the request brought.
+void both_ends(CallContext& context) {
+  const Bytes whole = context.attachment();
+  const std::array<Bytes, 2> runs{whole.first(kBlock), whole.last(kBlock)};
+  context.set_attachment({runs, context.take_attachment()});
+}
 /// One block many times.
 void same(CallContext& context, std::uint64_t times) {
   const auto store = std::make_shared<const Store>(1);
@@ -337,6 +343,28 @@ TEST_F(AnswerLists, OfMemoryThatOthersWriteToHaveTheChecksumOfWhatLeft) {
   }
   EXPECT_EQ(caller.stats().connections, 1u);
   written_to = nullptr;
+}
+
+// Short attachments are looked at where they were received, which is received into again before the answers
+// leave.
+TEST_F(AnswerLists, MayShowTheRequestsAttachment) {
+  Client& caller = client(serve({.threads = 1}, [](Server& its) { its.register_handler<both_ends>(); }));
+  ASSERT_TRUE(connect(caller).ok());
+  constexpr std::size_t kCalls = 200;
+  std::vector<std::vector<std::byte>> brought;
+  std::vector<std::vector<std::byte>> landings(kCalls, std::vector<std::byte>(2 * kBlock));
+  std::vector<Call<void>> calls;
+  for (std::uint32_t i = 0; i < kCalls; ++i) {
+    brought.push_back(pattern(3 * kBlock, i + 1));
+    const CallOptions options{.attachment = Bytes{brought.back()}, .landing = landings[i]};
+    calls.push_back(caller.start<both_ends>(options));
+  }
+  for (const Result<void>& result : loop().block_on(await_all(calls))) EXPECT_TRUE(result.ok());
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    std::vector<std::byte> expected(brought[i].begin(), brought[i].begin() + kBlock);
+    expected.insert(expected.end(), brought[i].end() - kBlock, brought[i].end());
+    EXPECT_EQ(landings[i], expected) << i;
+  }
 }
 
 }  // namespace

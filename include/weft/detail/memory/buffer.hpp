@@ -43,9 +43,9 @@ class Buffer {
   Buffer() noexcept = default;
   Buffer(Buffer&& other) noexcept { take(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    if (this == &other) return *this;
+    Buffer taken{std::move(other)};  // it may be in what this owns
     if (has_owner()) release();
-    take(other);
+    take(taken);
     return *this;
   }
   ~Buffer() {

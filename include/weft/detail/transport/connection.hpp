@@ -247,8 +247,6 @@ class Connection final : public ConnectionEnds,
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
   bool put_off_ = false;
-  /// The carrier may still write to the landing.
-  bool landing_lent_ = false;
   /// The stream beside the carrier has ended: nothing more arrives on the carrier either.
   bool peer_gone_ = false;
   std::unique_ptr<BringingUp> bringing_up_;
