@@ -13,7 +13,8 @@
 namespace weft::calls_testing {
 namespace {
 
-const std::string kAttachment(64, 'a');
+/// Longer than what comes whole.
+const std::string kAttachment(20'000, 'a');
 
 class LandingsAheadOfCalls : public PendingCalls {
  protected:
@@ -49,7 +50,7 @@ class LandingsAheadOfCalls : public PendingCalls {
   }
   int taken_back() { return rig_.carrier().reclaimed_ahead(); }
 
-  std::vector<std::byte> landing_ = std::vector<std::byte>(64);
+  std::vector<std::byte> landing_ = std::vector<std::byte>(kAttachment.size());
   CallDetails details_{CallOptions{.landing = landing_}, false};
   std::optional<TextCall> call_{std::in_place, target_, "hello", &details_};
   std::uint64_t id_ = 0;

@@ -90,11 +90,12 @@ TEST_F(StandingEnds, TheLastGoawayCountsForThoseThatWereNotToldYet) {
 // A peer answers a call that it said it would not answer, while that has not been told yet.
 TEST_F(StandingEnds, ACallThatEndsSoHasItsMemoryAlthoughAnAnswerLandsThere) {
   begin_calls();
-  std::vector<std::byte> landing(64);
+  std::vector<std::byte> landing(20'000);  // longer than what comes whole
   CallDetails details{CallOptions{.landing = landing}, false};
   TextCall call{target_, "hello", &details};
   ASSERT_TRUE(call.begin());
-  const std::string answer = answer_bytes(rig_.sent_frame().header.id, "late", std::string(64, 'a'));
+  const std::string answer =
+      answer_bytes(rig_.sent_frame().header.id, "late", std::string(landing.size(), 'a'));
   peer_sends_in_one_turn(goaway() + answer.substr(0, answer.size() - 32));
   ASSERT_FALSE(call.done());
   rig_.run_until_idle();
