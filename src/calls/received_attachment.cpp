@@ -6,10 +6,10 @@
 namespace weft::detail {
 
 Buffer ReceivedAttachment::take() {
-  if (bytes_.empty()) return {};
+  if (empty()) return {};
   Buffer copy = Buffer::short_block(bytes_.size(), budget_->shared());
   std::memcpy(copy.data(), bytes_.data(), bytes_.size());
-  bytes_ = {};
+  budget_ = nullptr;
   return copy;
 }
 

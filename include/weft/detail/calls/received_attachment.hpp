@@ -15,30 +15,28 @@ class ReceivedAttachment {
  public:
   ReceivedAttachment() = default;
   /// `bytes` stay as long as this has them. So many were reserved in `budget`, which outlives this.
-  ReceivedAttachment(Bytes bytes, LocalBudget& budget) noexcept
-      : bytes_(bytes), shown_(bytes), budget_(&budget) {}
+  ReceivedAttachment(Bytes bytes, LocalBudget& budget) noexcept : bytes_(bytes), budget_(&budget) {}
   ReceivedAttachment(ReceivedAttachment&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, {})), shown_(other.shown_), budget_(other.budget_) {}
+      : bytes_(std::exchange(other.bytes_, {})), budget_(std::exchange(other.budget_, nullptr)) {}
   ReceivedAttachment& operator=(ReceivedAttachment&& other) noexcept {
     std::swap(bytes_, other.bytes_);
-    std::swap(shown_, other.shown_);
     std::swap(budget_, other.budget_);
     return *this;
   }
   ~ReceivedAttachment() {
-    if (!bytes_.empty()) budget_->release(bytes_.size());
+    if (budget_ != nullptr) budget_->release(bytes_.size());
   }
 
-  bool empty() const noexcept { return bytes_.empty(); }
-  Bytes bytes() const noexcept { return bytes_; }
-  /// Bytes that were here before take(), which stay as long as this.
-  Bytes shown() const noexcept { return shown_; }
+  bool empty() const noexcept { return bytes().empty(); }
+  Bytes bytes() const noexcept { return budget_ != nullptr ? bytes_ : Bytes{}; }
   /// Gives a copy, which counts in place of this; this is empty then. Throws std::bad_alloc.
   Buffer take();
+  /// Bytes that are here, or were before take(), and stay as long as this.
+  Bytes shown() const noexcept { return bytes_; }
 
  private:
   Bytes bytes_;
-  Bytes shown_;
+  /// Null when there is nothing, or it was taken.
   LocalBudget* budget_ = nullptr;
 };
 
