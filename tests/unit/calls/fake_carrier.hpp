@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/landings_ahead.hpp"
 
 namespace weft::calls_testing {
 
@@ -21,7 +24,8 @@ class FakeCarrier final : public Carrier {
   std::string local_endpoint() const override { return "fake://here"; }
   std::string remote_endpoint() const override { return "fake://there"; }
 
-  Moved receive(std::span<const iovec> into, std::span<const iovec>) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override {
+    if (!head_behind_.empty() && !landing.empty()) return Moved::begun();
     if (arrived_.empty()) return peer_ended_ ? Moved::ended() : Moved::blocked();
     std::size_t total = 0;
     for (const iovec& place : into) {
@@ -31,6 +35,9 @@ class FakeCarrier final : public Carrier {
       total += part;
     }
     return Moved::some(total, arrived_.empty() && !peer_ended_);
+  }
+  void read_ahead(std::size_t, LandingsAhead& ahead) override {
+    if (!place_ahead_ && ahead.next(as_bytes(head_behind_)) > 0) place_ahead_ = ahead.place().kind;
   }
   Moved send(std::span<const iovec> from, std::size_t) override {
     std::size_t total = 0;
@@ -68,6 +75,14 @@ class FakeCarrier final : public Carrier {
   void set_lone_piece_bytes(std::size_t bytes) { capabilities_.lone_piece_bytes = bytes; }
   /// Taking memory back would wait from now on, as for a device that has it.
   void set_holding(bool holding) { holding_ = holding; }
+  /// A device fills landings from now on and is not done, and `head` is all that lies between the first one
+  /// and the next attachment. Empty: landings are filled at once again.
+  void read_behind_landing(std::string_view head) {
+    head_behind_ = head;
+    place_ahead_.reset();
+  }
+  /// Answer to where the attachment behind that head is to go, if that was asked.
+  std::optional<Landing::Kind> place_ahead() const { return place_ahead_; }
   int reclaimed() const { return reclaimed_; }
   int reclaimed_ahead() const { return reclaimed_ahead_; }
   std::string take_sent() { return std::exchange(sent_, {}); }
@@ -81,6 +96,8 @@ class FakeCarrier final : public Carrier {
   std::size_t room_ = SIZE_MAX;
   bool peer_ended_ = false;
   bool holding_ = false;
+  std::string head_behind_;
+  std::optional<Landing::Kind> place_ahead_;
   int reclaimed_ = 0;
   int reclaimed_ahead_ = 0;
   bool ended_ = false;

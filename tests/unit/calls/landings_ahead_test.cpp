@@ -115,6 +115,37 @@ TEST_F(PendingCalls, WithChecksumsHaveNoLandingsAhead) {
   EXPECT_EQ(rig.session().calls_out().on_attachment_ahead(header).kind, Landing::Kind::kSkip);
 }
 
+// What comes whole goes by way of a chunk, so a device that read it to the call's memory would leave the
+// chunk, from which it is taken, without it.
+TEST_F(PendingCalls, HaveNoLandingsAheadForWhatComesWhole) {
+  constexpr std::size_t kLarge = Capabilities{}.lease_bytes_min;
+  for (const std::size_t bytes : {std::size_t{1000}, kLarge - 8, kLarge}) {
+    SCOPED_TRACE(bytes);
+    std::vector<std::byte> landing_before(kLarge);
+    std::vector<std::byte> landing(bytes);
+    CallDetails details_before{CallOptions{.landing = landing_before}, false};
+    CallDetails details{CallOptions{.landing = landing}, false};
+    TextCall before{target_, "hello", &details_before};
+    ASSERT_TRUE(before.begin());
+    const std::string sent_before(kLarge, 'a');
+    const std::string first = answer_bytes(rig_.sent_frame().header.id, "there", sent_before);
+    TextCall call{target_, "hello", &details};
+    ASSERT_TRUE(call.begin());
+    const std::string sent(bytes, 'b');
+    const std::string second = answer_bytes(rig_.sent_frame().header.id, "there", sent);
+    rig_.carrier().read_behind_landing(std::string_view{second}.substr(0, second.size() - bytes));
+    const std::size_t begun = first.size() - kLarge + 8;
+    rig_.peer_sends(first.substr(0, begun));
+    rig_.peer_sends(first.substr(begun));
+    EXPECT_EQ(rig_.carrier().place_ahead(), bytes < kLarge ? Landing::Kind::kSkip : Landing::Kind::kInto);
+    rig_.carrier().read_behind_landing({});
+    rig_.peer_sends(second);
+    EXPECT_TRUE(before.done() && call.done());
+    EXPECT_EQ(as_text(Bytes{landing_before}), sent_before);
+    EXPECT_EQ(as_text(Bytes{landing}), sent);
+  }
+}
+
 TEST_F(LandingsAheadOfCalls, OfACallThatIsCancelledAreWaitedForBesideTheLoop) {
   fill_ahead();
   call_->on_cancel(CancelReason::kRequested);

@@ -107,6 +107,37 @@ TEST_F(StandingEnds, ACallThatEndsSoHasItsMemoryAlthoughAnAnswerLandsThere) {
   EXPECT_TRUE(rig_.closed.empty());
 }
 
+// The last piece is whole when the call is in no table any more, and waits for the memory that it fills.
+TEST_F(StandingEnds, ACallThatEndsSoWaitsForThePieceThatLandsInItsMemory) {
+  begin_calls();
+  std::vector<std::byte> landing(64);
+  CallDetails details{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &details};
+  ASSERT_TRUE(call.begin());
+  const std::uint64_t id = rig_.sent_frame().header.id;
+  wire::FrameHeader answer = wire::AnswerHead{.id = id}.header();
+  answer.flags |= wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces;
+  answer.attachment_bytes = landing.size();
+  answer.body_bytes = 8;
+  const wire::PieceHead piece{
+      .id = id, .offset = 0, .bytes = landing.size(), .of_answer = true, .last = true};
+  peer_sends_in_one_turn(goaway() + testing::header_bytes(answer) + "answered" +
+                         testing::header_bytes(piece.header()) + std::string(32, 'a'));
+  rig_.carrier().set_holding(true);
+  rig_.run_until_idle();
+  EXPECT_EQ(ended(), kCalls);
+  EXPECT_EQ(landing.front(), std::byte{'a'});
+  ASSERT_FALSE(call.done()) << "its memory is being written to";
+  rig_.peer_sends(std::string(32, 'a'));
+  EXPECT_TRUE(rig_.closed.empty());
+  rig_.carrier().set_holding(false);
+  rig_.pass(2ms);
+  ASSERT_TRUE(call.done());
+  const Status failure = call.take_failure();
+  EXPECT_TRUE(failure.unprocessed());
+  EXPECT_THAT(failure.to_string(), HasSubstr("it is late"));
+}
+
 TEST_F(StandingEnds, TheEndOfTheConnectionLeavesTheRestUnprocessed) {
   begin_calls();
   peer_sends_in_one_turn(goaway());

@@ -204,5 +204,24 @@ TEST(Buffer, GivesForeignMemoryBackExactlyOnce) {
   EXPECT_EQ(released, 1);
 }
 
+// As in a list of blocks, each of which owns the next one: what is assigned must outlive its old place.
+TEST(Buffer, IsAssignedAlsoWhatLivesInWhatItOwns) {
+  struct Block {
+    Buffer next;
+    std::byte memory[4]{};
+  };
+  int released = 0;
+  std::byte last[4]{};
+  auto* const first = new Block{Buffer::adopt(MutableBytes{last}, &released,
+                                              [](void* owner) noexcept { ++*static_cast<int*>(owner); })};
+  Buffer list = Buffer::adopt(MutableBytes{first->memory}, first,
+                              [](void* owner) noexcept { delete static_cast<Block*>(owner); });
+  list = std::move(first->next);
+  EXPECT_EQ(released, 0) << "it went with the block that it was in";
+  EXPECT_EQ(list.data(), last);
+  list = Buffer{};
+  EXPECT_EQ(released, 1);
+}
+
 }  // namespace
 }  // namespace weft
