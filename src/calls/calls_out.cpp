@@ -136,8 +136,8 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
         over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
   if (body_bytes > session_.peer().body_bytes_max) {
-    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer().body_bytes_max,
-                                  "the server's", kServersBodyOption));
+    return call.refuse(over_limit(metadata.empty() ? "a request" : "a request with its metadata", body_bytes,
+                                  session_.peer().body_bytes_max, "the server's", kServersBodyOption));
   }
   if (body_bytes > small_body_bytes_) {
     const std::size_t lent = runs != nullptr ? runs->bytes() : 0;
