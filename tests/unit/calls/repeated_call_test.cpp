@@ -313,7 +313,8 @@ class Walk {
     EXPECT_LE(call_->request().repeats, 3u);
     EXPECT_LE(may_have_run_, idempotent_ ? 4 : 1);
     EXPECT_FALSE(call_->done() && target_->waiting != nullptr);
-    for (const auto& rig : rigs_) EXPECT_LE(rig->session().calls_out().table().size(), call_->done() ? 0u : 1u);
+    for (const auto& rig : rigs_)
+      EXPECT_LE(rig->session().calls_out().table().size(), call_->done() ? 0u : 1u);
   }
 
  private:
