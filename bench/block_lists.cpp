@@ -47,6 +47,7 @@ std::uint64_t give(weft::CallContext& context, std::uint64_t bytes) {
 
 std::uint64_t give_list(weft::CallContext& context, std::uint64_t bytes) {
   std::vector<weft::Bytes> blocks;
+  blocks.reserve(bytes / kBlockBytes);
   for (std::size_t i = 0; i < bytes / kBlockBytes; ++i) {
     blocks.push_back(answer_blocks().subspan(i * kStride, kBlockBytes));
   }

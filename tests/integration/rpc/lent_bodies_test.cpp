@@ -19,7 +19,6 @@ constexpr std::size_t kLong = LentRuns::kRunBytesMin;
 struct Page {
   std::string name;
   std::vector<std::uint32_t> words;
-  friend bool operator==(const Page&, const Page&) = default;
 };
 
 std::string text_of(std::size_t size, std::uint32_t seed = 1) {

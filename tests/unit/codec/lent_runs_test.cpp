@@ -83,6 +83,8 @@ struct CodecTraits<lent_runs_tests::Framed> {
 namespace lent_runs_tests {
 namespace {
 
+using testing::encoded;
+
 std::string text_of(std::size_t size) {
   std::string text(size, '\0');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 + i / 251);

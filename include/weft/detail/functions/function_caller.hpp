@@ -70,7 +70,7 @@ class FunctionCaller {
   template <auto M, typename Details, typename... Given>
   auto make_call(Details&& details, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, std::move(details),
+      return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, std::forward<Details>(details),
                                                  std::in_place, std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
