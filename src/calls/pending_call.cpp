@@ -149,16 +149,11 @@ Begun PendingCall::wait() {
   return {.outcome = Begun::Outcome::kWaits};
 }
 
-// A call with details has a timer of its own.
 void PendingCall::offer_runs(LentRuns& runs) {
   find_runs(runs);
   if (runs.empty() || request_.details != nullptr) return;
   request_.details = CallDetails::make_own();
-  if (request_.details == nullptr) {
-    runs = LentRuns{};
-  } else if (std::exchange(request_.default_timeout, 0) != 0) {
-    target_->loop().arm(*this, request_.deadline.at());
-  }
+  if (request_.details == nullptr) runs = LentRuns{};
 }
 
 Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {

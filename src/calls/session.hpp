@@ -157,7 +157,7 @@ class Session final : public ListHook<SessionTag>,
   bool takes_whole(const wire::FrameHeader& header) const override;
   Landing on_attachment(const Frame& frame) override;
   Landing on_attachment_ahead(const wire::FrameHeader& header) override {
-    // What comes whole goes by way of a chunk.
+    // An attachment that comes whole goes by way of a chunk.
     return takes_whole(header) ? Landing::skip() : out_.on_attachment_ahead(header);
   }
   void on_attachment_progress(std::uint64_t left) override {

@@ -257,7 +257,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
       const std::size_t tail = following <= kWholeAttachmentMax ? tail_bytes(following, checksums) : 0;
       const auto whole = static_cast<std::size_t>(size + following + tail);
       if (following <= kWholeAttachmentMax && !room_.is_large(whole) && sink.takes_whole(frame.header)) {
-        // What is kept for it is no more than for a body.
+        // No more is kept for it than for a body.
         if (left < whole) {
           outcome = need(whole);
           break;

@@ -98,6 +98,17 @@ class LentBodies : public RpcTest {
     return client(url, std::move(options));
   }
   Client& roomy_client(const Server& server) { return roomy_client(server.urls().front()); }
+  /// Takes the client's connection in and says a hello there, until some of the first call has come; `peer`
+  /// is the caller's then.
+  void accept_one_that_reads_nothing(SilentListener& listener, int& peer) {
+    ASSERT_TRUE(turn_until(loop(), [&] { return listener.has_waiting(); }));
+    peer = listener.accept_fd();
+    const std::string hello = hello_bytes();
+    ASSERT_EQ(::send(peer, hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    char part[4096];
+    ASSERT_TRUE(turn_until(
+        loop(), [&] { return ::recv(peer, part, sizeof part, MSG_DONTWAIT | MSG_PEEK) == sizeof part; }));
+  }
   template <auto M, typename... Arguments>
   auto ask(Client& caller, const Arguments&... arguments) {
     return loop().block_on(caller.call<M>(arguments...));
@@ -254,13 +265,8 @@ TEST_F(LentBodies, AreTheCallersAgainWhenThePeerNeverReads) {
   for (const std::size_t size : {std::size_t{9} << 20, std::size_t{300'000}}) {
     scope.spawn(&call_and_forget, &caller, size, 1u, &ended);
   }
-  ASSERT_TRUE(turn_until(loop(), [&] { return listener.has_waiting(); }));
-  const int peer = listener.accept_fd();
-  const std::string hello = hello_bytes();
-  ASSERT_EQ(::send(peer, hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
-  char part[4096];
-  ASSERT_TRUE(turn_until(
-      loop(), [&] { return ::recv(peer, part, sizeof part, MSG_DONTWAIT | MSG_PEEK) == sizeof part; }));
+  int peer = -1;
+  ASSERT_NO_FATAL_FAILURE(accept_one_that_reads_nothing(listener, peer));
   scope.cancel(CancelReason::kRequested);
   loop().block_on(join(&scope));
   EXPECT_EQ(ended, 2);
@@ -273,13 +279,8 @@ TEST_F(LentBodies, AreTheCallersAgainWhenTheConnectionIsLost) {
   Scope scope;
   int ended = 0;
   scope.spawn(&call_and_forget, &caller, std::size_t{9} << 20, 1u, &ended);
-  ASSERT_TRUE(turn_until(loop(), [&] { return listener.has_waiting(); }));
-  const int peer = listener.accept_fd();
-  const std::string hello = hello_bytes();
-  ASSERT_EQ(::send(peer, hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
-  char part[4096];
-  ASSERT_TRUE(turn_until(
-      loop(), [&] { return ::recv(peer, part, sizeof part, MSG_DONTWAIT | MSG_PEEK) == sizeof part; }));
+  int peer = -1;
+  ASSERT_NO_FATAL_FAILURE(accept_one_that_reads_nothing(listener, peer));
   ::close(peer);
   EXPECT_TRUE(turn_until(loop(), [&] { return ended == 1; }));
   loop().block_on(join(&scope));

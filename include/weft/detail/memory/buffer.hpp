@@ -65,7 +65,7 @@ class Buffer {
 
  private:
   bool has_owner() const noexcept { return release_ != nullptr || budget_ != nullptr; }
-  // What this had is released before.
+  // Memory that this had is released before.
   void take(Buffer& other) noexcept {
     memory_ = std::exchange(other.memory_, {});
     owner_ = other.owner_;
