@@ -74,8 +74,11 @@ TEST_F(OverTls, ADroppedTransferLeavesTheConnectionWell) {
     CallOptions options;
     options.attachment = Bytes{memory};
     options.timeout = 1ns;  // it is over before it has left
-    EXPECT_EQ(loop_->block_on(caller->call<swapped>(options, std::uint64_t{1})).status().code(),
-              StatusCode::kDeadlineExceeded);
+    const auto late = loop_->block_on(caller->call<swapped>(options, std::uint64_t{1}));
+    // A server that is slow to look at it says so before the client looks at its timers.
+    EXPECT_THAT(late.status().code(),
+                ::testing::AnyOf(StatusCode::kDeadlineExceeded, StatusCode::kResourceExhausted))
+        << late.status().to_string();
   }
   const auto answer = ask(*caller, "still there");
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
