@@ -100,21 +100,20 @@ std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
   return session_.output().begin(head.header());
 }
 
-bool AnswerWriter::lends_runs() const noexcept {
-  return session_.output().lends_runs();
+ChunkPool* AnswerWriter::lending_chunks() const noexcept {
+  return session_.output().lends_runs() ? &session_.loop().chunks() : nullptr;
 }
 
 std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_bytes,
-                                             std::uint64_t attachment_bytes, const LentRuns& runs,
-                                             const ChunkRef& chunk) {
+                                             std::uint64_t attachment_bytes, const RunsInChunk& lent) {
   wire::AnswerHead head;
-  const std::size_t written = body_bytes - runs.bytes();
-  if (!admit(id, body_bytes, attachment_bytes, written, chunk->capacity(), head)) return nullptr;
-  return session_.output().begin_around(head.header(), runs);
+  const std::size_t written = body_bytes - lent.runs.bytes();
+  if (!admit(id, body_bytes, attachment_bytes, written, lent.chunk->capacity(), head)) return nullptr;
+  return session_.output().begin_around(head.header(), lent.runs);
 }
 
-void AnswerWriter::put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) {
-  session_.output().end_around(runs, nullptr, chunk, attachment_follows);
+void AnswerWriter::put_runs_in(const RunsInChunk& lent, bool attachment_follows) {
+  session_.output().end_around(lent.runs, nullptr, lent.chunk, attachment_follows);
 }
 
 void AnswerWriter::end_answer() {
@@ -180,7 +179,7 @@ bool AnswerWriter::has_room() const noexcept {
 
 void AnswerWriter::forget(ServedCall& call) {
   calls_.erase(call);
-  admission_.leave(call.connection_charge());
+  admission_.leave(call.request().connection_charge);
   wake_room_waiter();
   // One that leaves may have waited for this answer.
   if (!is_gone() && !session_.ready()) [[unlikely]] {

@@ -49,10 +49,10 @@ class AnswerWriter final : public AnswerSink {
 
  private:
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
-  bool lends_runs() const noexcept override;
+  ChunkPool* lending_chunks() const noexcept override;
   std::byte* begin_answer_around(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
-                                 const LentRuns& runs, const ChunkRef& chunk) override;
-  void put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) override;
+                                 const RunsInChunk& lent) override;
+  void put_runs_in(const RunsInChunk& lent, bool attachment_follows) override;
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   bool reserve_copy(std::uint64_t bytes) override;

@@ -9,9 +9,8 @@ std::byte* InterceptedSink::begin_answer(std::uint64_t id, std::size_t bytes,
 }
 
 std::byte* InterceptedSink::begin_answer_around(std::uint64_t id, std::size_t bytes,
-                                                std::uint64_t attachment_bytes, const LentRuns& runs,
-                                                const ChunkRef& chunk) {
-  return begun(sink_.begin_answer_around(id, bytes, attachment_bytes, runs, chunk), bytes);
+                                                std::uint64_t attachment_bytes, const RunsInChunk& lent) {
+  return begun(sink_.begin_answer_around(id, bytes, attachment_bytes, lent), bytes);
 }
 
 std::byte* InterceptedSink::begun(std::byte* body, std::size_t bytes) {

@@ -19,11 +19,11 @@ class InterceptedSink final : public AnswerSink {
       : AnswerSink(sink.connection_id()), sink_(sink), pass_(pass) {}
 
   std::byte* begin_answer(std::uint64_t id, std::size_t bytes, std::uint64_t attachment_bytes) override;
-  bool lends_runs() const noexcept override { return sink_.lends_runs(); }
+  ChunkPool* lending_chunks() const noexcept override { return sink_.lending_chunks(); }
   std::byte* begin_answer_around(std::uint64_t id, std::size_t bytes, std::uint64_t attachment_bytes,
-                                 const LentRuns& runs, const ChunkRef& chunk) override;
-  void put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) override {
-    sink_.put_runs_in(runs, chunk, attachment_follows);
+                                 const RunsInChunk& lent) override;
+  void put_runs_in(const RunsInChunk& lent, bool attachment_follows) override {
+    sink_.put_runs_in(lent, attachment_follows);
   }
   void end_answer() override { sink_.end_answer(); }
   void take_back_answer(const std::byte* body) override { sink_.take_back_answer(body); }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/late_answer.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
+#include "weft/detail/calls/leaving_memory.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
 namespace weft::detail {
@@ -25,6 +28,45 @@ std::size_t charged_text(const Status& failure) noexcept {
 Status keep_failure(ServedCall& call, Status failure) noexcept {
   return call.keep_answer(charged_text(failure)).ok() ? std::move(failure) : shortened(failure);
 }
+
+namespace {
+
+/// An encoded answer that is one long run.
+class LeavingBody final : public LeavingMemory {
+ public:
+  explicit LeavingBody(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
+  Bytes bytes() const noexcept { return bytes_; }
+  std::vector<std::byte> take() noexcept { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Answers with `body`, which is kept until it was sent from where it lies. False, and nothing was answered
+/// and `body` is as it was, when it is to be copied.
+bool send_leaving(ServedCall& call, std::vector<std::byte>& body) {
+  ChunkPool* const chunks = call.lending_chunks();
+  if (chunks == nullptr || body.size() < LentRuns::kRunBytesMin) return false;
+  std::unique_ptr<LeavingBody> kept{new (std::nothrow) LeavingBody{std::move(body)}};
+  if (kept == nullptr) return false;
+  const Bytes bytes = kept->bytes();
+  const ChunkRef chunk = LeavingMemory::lend(kept, bytes.size(), *chunks);
+  if (!chunk) {
+    body = kept->take();
+    return false;
+  }
+  LentRuns run;
+  run.offer(bytes);
+  const RunsInChunk lent{run, chunk};
+  std::byte* const to = call.begin_answer(bytes.size(), &lent);
+  if (to == nullptr) return true;
+  const Bytes end = bytes.subspan(run.place(bytes, to));
+  std::copy(end.begin(), end.end(), to);
+  call.end_answer(&lent);
+  return true;
+}
+
+}  // namespace
 
 LateAnswer::LateAnswer(ServedCall& call) noexcept
     : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
@@ -50,13 +92,14 @@ bool LateAnswer::keep(ServedCall& call, std::vector<std::byte>& body, Status& fa
 // its Reply was used, the next one is woken here.
 void LateAnswer::send_and_end() {
   AnswerSink* const sink = call_.sink();
-  send(call_, body_, failure_);
+  send(call_, std::move(body_), failure_);
   if (!call_.let_go() && sink != nullptr) sink->wake_room_waiter();
   delete this;
 }
 
-void LateAnswer::send(ServedCall& call, Bytes body, const Status& failure) {
+void LateAnswer::send(ServedCall& call, std::vector<std::byte> body, const Status& failure) {
   if (!failure.ok()) return call.fail(failure);
+  if (send_leaving(call, body)) return;
   std::byte* const to = call.begin_answer(body.size());
   if (to == nullptr) return;
   if (!body.empty()) std::memcpy(to, body.data(), body.size());

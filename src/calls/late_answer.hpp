@@ -23,8 +23,9 @@ class LateAnswer final : private Ready, private RoomWaiter {
   /// the text of a failure the beginning is kept then. Without memory for any of it nothing is kept: the
   /// answer is sent over the mark.
   static bool keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept;
-  /// Answers `call` with `body`, or with `failure` if that is one.
-  static void send(ServedCall& call, Bytes body, const Status& failure);
+  /// Answers `call` with `body`, or with `failure` if that is one. A long body is kept until it was sent from
+  /// where it lies; else `body` is copied.
+  static void send(ServedCall& call, std::vector<std::byte> body, const Status& failure);
 
  private:
   explicit LateAnswer(ServedCall& call) noexcept;

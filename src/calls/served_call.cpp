@@ -249,7 +249,7 @@ Status ServedCall::carry_failure(Status failure, AnswerBody& charge) const noexc
   return charge.charge_in_place(text, *host_->memory->shared()) ? std::move(failure) : shortened(failure);
 }
 
-std::byte* ServedCall::begin_answer(std::size_t bytes, const LentRuns* runs) {
+std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) {
   if (off_loop_) {
     late_failure_ = make_answer(bytes, parts().late_body);
     if (!late_failure_.ok()) return nullptr;
@@ -270,9 +270,8 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const LentRuns* runs) {
     }
     attached = attachment.size();
   }
-  std::byte* const body =
-      runs == nullptr ? sink_->begin_answer(id(), bytes, attached)
-                      : sink_->begin_answer_around(id(), bytes, attached, *runs, request_.kept.chunk());
+  std::byte* const body = lent == nullptr ? sink_->begin_answer(id(), bytes, attached)
+                                          : sink_->begin_answer_around(id(), bytes, attached, *lent);
   if (body == nullptr) {
     note_failure(*this, Status::of<kAnswerNotSent>());
     conclude();
@@ -280,12 +279,11 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const LentRuns* runs) {
   return body;
 }
 
-void ServedCall::end_answer(const LentRuns* runs) {
+void ServedCall::end_answer(const RunsInChunk* lent) {
   if (off_loop_) return;
   CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
-  if (runs != nullptr) [[unlikely]] {
-    const bool has_attachment = envelope != nullptr && !envelope->answer_attachment.empty();
-    sink_->put_runs_in(*runs, request_.kept.chunk(), has_attachment);
+  if (lent != nullptr) [[unlikely]] {
+    sink_->put_runs_in(*lent, envelope != nullptr && !envelope->answer_attachment.empty());
   }
   if (envelope == nullptr || (envelope->answer_attachment.empty() && envelope->wishes == nullptr)) {
     sink_->end_answer();
@@ -334,7 +332,7 @@ void ServedCall::answer_late(AnswerBody body) {
   std::vector<std::byte> bytes = std::move(body).take();
   Status success;
   if (LateAnswer::keep(*this, bytes, success)) return;
-  LateAnswer::send(*this, bytes, {});
+  LateAnswer::send(*this, std::move(bytes), {});
   let_go();
 }
 

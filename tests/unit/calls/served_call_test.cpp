@@ -43,6 +43,16 @@ class NotingSink final : public AnswerSink {
     return body_.data();
   }
   void end_answer() override { answers.emplace_back(as_text(Bytes{body_}.first(body_.size() - 1))); }
+  ChunkPool* lending_chunks() const noexcept override { return lends ? &loop_.chunks() : nullptr; }
+  std::byte* begin_answer_around(std::uint64_t id, std::size_t bytes, std::uint64_t attachment,
+                                 const RunsInChunk& lent) override {
+    return begin_answer(id, bytes - lent.runs.bytes(), attachment);
+  }
+  void put_runs_in(const RunsInChunk& lent, bool) override {
+    EXPECT_TRUE(lent.runs.is_placed());
+    for (const LentRuns::Run& run : lent.runs.runs()) runs.push_back(run.bytes);
+    chunk = lent.chunk;
+  }
   void take_back_answer(const std::byte*) override { body_.clear(); }
   void end_answer_with(std::uint64_t, Attachment attachment, std::unique_ptr<AnswerWishes> wishes) override {
     end_answer();
@@ -86,6 +96,10 @@ class NotingSink final : public AnswerSink {
   bool room = true;
   bool finished = false;
   bool expects_attachment = false;
+  /// Runs that were lent to it, with the chunk that they lie in.
+  bool lends = false;
+  std::vector<Bytes> runs;
+  ChunkRef chunk;
 
  private:
   Loop& loop_;
@@ -139,7 +153,8 @@ class ServedCalls : public ::testing::Test {
   /// The record, which the caller need not look at again.
   ServedCall& start(std::string_view body = "ask", Deadline deadline = {}) {
     EXPECT_TRUE(host_.memory->try_reserve(100));
-    ServedRequest request{.id = 5, .kept{*host_.memory, 100}, .deadline = deadline, .answer_bytes_max = 1000};
+    ServedRequest request{
+        .id = 5, .kept{*host_.memory, 100}, .deadline = deadline, .answer_bytes_max = answer_bytes_max_};
     request.kept.copy(as_bytes(body));
     request.body = request.kept.bytes();
     auto* call = new ServedCall(*sink_, host_, *loop_, method_, std::move(request));
@@ -153,6 +168,7 @@ class ServedCalls : public ::testing::Test {
     return call;
   }
 
+  std::uint32_t answer_bytes_max_ = 1000;
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<CallWorkers> workers_ = CallWorkers::start(1, 4).value();
@@ -387,6 +403,32 @@ TEST_F(ServedCalls, AReplyThatIsDroppedSaysSo) {
   EXPECT_THAT(sink_->failures.front().message(), HasSubstr("dropped its Reply"));
 }
 
+// Of a body whose length is no multiple of 8 the end is written.
+TEST_F(ServedCalls, ALongReplyIsSentFromWhereItWasEncoded) {
+  static const std::byte* encoded_at;
+  handler(
+      [](const MethodEntry&, ServedCall& call) {
+        ReplyRight reply{call};
+        AnswerBody body;
+        ASSERT_TRUE(reply.make_answer(LentRuns::kRunBytesMin + 3, body));
+        std::memset(body.data(), 'r', LentRuns::kRunBytesMin + 3);
+        encoded_at = body.data();
+        reply.send(std::move(body));
+      },
+      true);
+  answer_bytes_max_ = sink_->answer_max = 2 * LentRuns::kRunBytesMin;
+  sink_->lends = true;
+  loop_->post([this] { start(); });  // where the body is charged by nobody but the connection
+  loop_->run_until_idle();
+  ASSERT_THAT(sink_->answers, ElementsAre("rrr"));
+  ASSERT_EQ(sink_->runs.size(), 1u);
+  EXPECT_EQ(sink_->runs[0].data(), encoded_at);
+  EXPECT_EQ(as_text(sink_->runs[0]), std::string(LentRuns::kRunBytesMin, 'r'));
+  EXPECT_EQ(loop_->chunks().chunks_out(), 1u);
+  sink_->chunk.reset();
+  EXPECT_EQ(loop_->chunks().chunks_out(), 0u);
+}
+
 TEST_F(ServedCalls, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
   static std::unique_ptr<detail::ReplyRight> reply;
   handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
@@ -487,11 +529,11 @@ TEST_F(ServedCalls, TheTextOfAFailureThatWaitsForRoomIsChargedOrCut) {
   const Status failure{StatusCode::kNotFound, Layer::kUser, std::string(3000, 't')};
   sink_->answer_memory = 3000;
   EXPECT_EQ(keep_failure(call, failure).message().size(), 3000u);
-  EXPECT_EQ(call.connection_charge(), 3000u);
+  EXPECT_EQ(call.request().connection_charge, 3000u);
   sink_->memory_is_others = true;
   EXPECT_EQ(keep_failure(call, failure).message().size(), 1024u);
   EXPECT_EQ(keep_failure(call, failure).code(), StatusCode::kNotFound);
-  EXPECT_EQ(call.connection_charge(), 3000u);
+  EXPECT_EQ(call.request().connection_charge, 3000u);
   call.fail(failure);
   call.let_go();
 }
@@ -505,7 +547,7 @@ TEST_F(ServedCalls, AnAnswerThatWaitsForRoomIsChargedUntilItIsSent) {
   send(*reply, 300);
   loop_->run_until_idle();
   EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 300);
-  EXPECT_EQ(call.connection_charge(), 300u);
+  EXPECT_EQ(call.request().connection_charge, 300u);
   sink_->room = true;
   sink_->wake_room_waiter();
   loop_->run_until_idle();

@@ -29,6 +29,12 @@ struct RoomWaiter : ListHook<RoomWaiterTag> {
   Ready& node;
 };
 
+/// Runs of an answer's body that are sent from where they lie: in the chunk, or in memory that ends with it.
+struct RunsInChunk {
+  const LentRuns& runs;
+  const ChunkRef& chunk;
+};
+
 /// Takes the answers of calls that are served: a connection of Weft's, or of another protocol, or a test. A
 /// call is named by its id there. Thread: the loop of its calls.
 class AnswerSink {
@@ -38,21 +44,19 @@ class AnswerSink {
   virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
                                   std::uint64_t attachment_bytes) = 0;
   virtual void end_answer() = 0;
-  /// Runs in the chunk that a request came in may be part of its answer's body.
-  virtual bool lends_runs() const noexcept { return false; }
-  /// As begin_answer(), where lends_runs() says so, for a body that is written without `runs`, which lie in
-  /// `chunk`; put_runs_in() follows when it is written, and then an end.
+  /// Returns the pool of the chunks in which runs of an answer's body may lie that are sent from there; null
+  /// where a body is written whole.
+  virtual ChunkPool* lending_chunks() const noexcept { return nullptr; }
+  /// As begin_answer(), where there are lending_chunks(), for a body that is written without what is `lent`;
+  /// put_runs_in() follows when it is written, and then an end.
   virtual std::byte* begin_answer_around(std::uint64_t id, std::size_t body_bytes,
-                                         std::uint64_t attachment_bytes, const LentRuns& runs,
-                                         const ChunkRef& chunk) {
-    static_cast<void>(runs);
-    static_cast<void>(chunk);
+                                         std::uint64_t attachment_bytes, const RunsInChunk& lent) {
+    static_cast<void>(lent);
     return begin_answer(id, body_bytes, attachment_bytes);
   }
-  /// `runs` have their places; with `attachment_follows` end_answer_with() is next.
-  virtual void put_runs_in(const LentRuns& runs, const ChunkRef& chunk, bool attachment_follows) {
-    static_cast<void>(runs);
-    static_cast<void>(chunk);
+  /// The runs have their places; with `attachment_follows` end_answer_with() is next.
+  virtual void put_runs_in(const RunsInChunk& lent, bool attachment_follows) {
+    static_cast<void>(lent);
     static_cast<void>(attachment_follows);
   }
   /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
@@ -72,7 +76,7 @@ class AnswerSink {
   /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
   virtual void add_room_waiter(RoomWaiter& waiter) = 0;
   /// Charges `bytes` of an answer that waits for room: in the connection, as a part of what its call counts
-  /// there (ServedCall::connection_charge()), and in the process's memory, where whoever keeps the answer
+  /// there (ServedRequest::connection_charge), and in the process's memory, where whoever keeps the answer
   /// gives them back. False when there is no memory for it.
   virtual bool charge_answer(std::size_t bytes) = 0;
   /// Reserves memory for what is copied of an answer's attachment of `bytes`, memory that others may write

@@ -25,15 +25,19 @@ class InlineCall {
   /// Room for the answer's body, to be encoded at once, then end_answer(); null when it cannot be sent.
   std::byte* begin_answer(std::size_t bytes) { return sink_->begin_answer(id_, bytes, 0); }
   void end_answer() { sink_->end_answer(); }
-  /// Runs in the request's body may be sent from there: the answer is begun and ended with them.
-  bool lends_runs() const {
-    return chunk_ != nullptr && is_worth_keeping(*chunk_, body_) && sink_->lends_runs();
+  /// Returns the pool of the chunks in which runs of the answer may lie; null: it is written whole.
+  ChunkPool* lending_chunks() const { return sink_->lending_chunks(); }
+  /// Returns the chunk in which the request was received; an empty one when it is not worth keeping for the
+  /// answer.
+  friend ChunkRef request_chunk(const InlineCall& call) {
+    return call.chunk_ != nullptr && is_worth_keeping(*call.chunk_, call.body_) ? *call.chunk_ : ChunkRef{};
   }
-  std::byte* begin_answer(std::size_t bytes, const LentRuns* runs) {
-    return sink_->begin_answer_around(id_, bytes, 0, *runs, *chunk_);
+  /// The same for a body that is written without what is `lent`, where there are lending_chunks().
+  std::byte* begin_answer(std::size_t bytes, const RunsInChunk* lent) {
+    return sink_->begin_answer_around(id_, bytes, 0, *lent);
   }
-  void end_answer(const LentRuns* runs) {
-    sink_->put_runs_in(*runs, *chunk_, false);
+  void end_answer(const RunsInChunk* lent) {
+    sink_->put_runs_in(*lent, false);
     sink_->end_answer();
   }
   /// In place of end_answer(): the answer that was begun cannot be encoded, and something else is answered.

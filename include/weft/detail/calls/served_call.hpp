@@ -97,7 +97,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// Null when the connection is gone.
   AnswerSink* sink() const { return sink_; }
   std::uint64_t connection_id() const { return connection_id_; }
-  std::size_t connection_charge() const { return request_.connection_charge; }
+  const ServedRequest& request() const { return request_; }
 
   /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
   void start();
@@ -107,14 +107,13 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// The connection is gone.
   void orphan();
 
-  /// Runs in the request's body may be sent from there, as with an InlineCall.
-  bool lends_runs() const noexcept {
-    return !off_loop_ && sink_ != nullptr && request_.kept.chunk() && sink_->lends_runs();
+  /// Returns the pool of the chunks in which runs of the answer may lie; null: it is written whole.
+  ChunkPool* lending_chunks() const noexcept {
+    return off_loop_ || sink_ == nullptr ? nullptr : sink_->lending_chunks();
   }
-  /// With `runs`, which end_answer() is given too, the body is written without them; null: it is written
-  /// whole.
-  std::byte* begin_answer(std::size_t bytes, const LentRuns* runs = nullptr);
-  void end_answer(const LentRuns* runs = nullptr);
+  /// As with an InlineCall; null: the body is written whole.
+  std::byte* begin_answer(std::size_t bytes, const RunsInChunk* lent = nullptr);
+  void end_answer(const RunsInChunk* lent = nullptr);
   /// In place of end_answer(), as with an InlineCall.
   void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
@@ -217,6 +216,11 @@ Status keep_failure(ServedCall& call, Status failure) noexcept;
 Status shortened(const Status& failure) noexcept;
 /// Bytes that are charged for a failure: its text, unless that is short.
 std::size_t charged_text(const Status& failure) noexcept;
+
+/// Returns the chunk in which `call`'s request was received; an empty one when that is not kept.
+inline const ChunkRef& request_chunk(const ServedCall& call) noexcept {
+  return call.request().kept.chunk();
+}
 
 /// Awaited before an answer of `call` is encoded: suspends until has_room().
 inline ServedCall::Room room_for(ServedCall& call) {

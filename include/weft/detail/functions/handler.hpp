@@ -12,6 +12,7 @@
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
+#include "weft/detail/functions/answering.hpp"
 #include "weft/detail/functions/blocking_reader.hpp"
 #include "weft/detail/functions/blocking_writer.hpp"
 #include "weft/detail/functions/method.hpp"
@@ -22,71 +23,6 @@
 #include "weft/detail/functions/writer.hpp"
 
 namespace weft::detail {
-
-/// Answers with values of `size` bytes, of which long runs are sent from where the request was received.
-/// False, and nothing was answered, when none of them lies there.
-template <typename Call, typename... Values>
-[[gnu::noinline]] bool answer_around(Call& call, std::size_t size, const Values&... values) {
-  if (!call.lends_runs()) return false;
-  LentRuns runs{call.body()};
-  find_runs(runs, values...);
-  if (runs.empty()) return false;
-  std::byte* const body = call.begin_answer(size, &runs);
-  if (body == nullptr) return true;
-  try {
-    encode_around(body, runs, values...);
-  } catch (...) {  // a hook of the user's
-    call.take_back_answer(body);
-    throw;
-  }
-  call.end_answer(&runs);
-  return true;
-}
-
-template <typename Call, typename... Values>
-void answer_with(Call& call, const Values&... values) {
-  const std::size_t size = encoded_size(values...);
-  if constexpr ((holds_view<Values> || ...)) {
-    if (size >= LentRuns::kRunBytesMin && answer_around(call, size, values...)) [[unlikely]] {
-      return;
-    }
-  }
-  if (std::byte* body = call.begin_answer(size)) {
-    try {
-      encode_to(body, values...);
-    } catch (...) {  // a hook of the user's
-      call.take_back_answer(body);
-      throw;
-    }
-    call.end_answer();
-  }
-}
-
-template <typename Call, typename R>
-void answer(Call& call, const R& value) {
-  if constexpr (is_result<R>) {
-    if (!value.ok()) return call.fail(value.status());
-    if constexpr (std::is_void_v<typename R::value_type>) {
-      answer_with(call);
-    } else {
-      answer_with(call, *value);
-    }
-  } else {
-    answer_with(call, value);
-  }
-}
-
-/// Bytes of the body that answer() encodes.
-template <typename R>
-std::size_t answer_bytes(const R& value) {
-  if constexpr (!is_result<R>) {
-    return encoded_size(value);
-  } else if constexpr (std::is_void_v<typename R::value_type>) {
-    return 0;
-  } else {
-    return value.ok() ? encoded_size(*value) : 0;
-  }
-}
 
 template <typename T>
 inline constexpr bool is_lost_output =
@@ -360,7 +296,7 @@ struct HandlerOf {
           failure = keep_answer(*call, result);
           if (failure.ok()) co_await room_for(*call);
         }
-        if (failure.ok()) answer(*call, result);
+        if (failure.ok()) answer(*call, std::move(result));
       }
     } catch (...) {
       failure = status_of_exception();
