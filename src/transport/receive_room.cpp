@@ -30,7 +30,9 @@ ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::siz
   if (needed > due) {
     if (ChunkRef kept = chunks_.acquire_kept(begin + needed)) return kept;
   }
-  return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
+  // One that is just too small would have to be moved once more, whole.
+  const std::size_t wanted = needed <= due + due / 4 ? needed : due;
+  return chunks_.acquire(begin + std::max(wanted, there + 1));
 }
 
 ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::size_t there,

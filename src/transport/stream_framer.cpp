@@ -84,7 +84,8 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   }
   const std::size_t room = chunk_->capacity() - filled_;
   // Bytes that land nowhere, or not in place, come through the chunk.
-  places[0] = {chunk_->data() + filled_, state_ == State::kAttachment ? room : room_.bounded(room)};
+  places[0] = {chunk_->data() + filled_,
+               state_ == State::kAttachment ? room : room_.bounded(room, needed_, filled_ - taken_)};
   return 1;
 }
 
@@ -95,7 +96,7 @@ std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
   landing_places_ = static_cast<std::uint16_t>(count);
   if (unlisted > 0) return count;
-  places[count++] = {chunk_->data() + filled_, room_.bounded(chunk_->capacity() - filled_)};
+  places[count++] = {chunk_->data() + filled_, room_.bounded(chunk_->capacity() - filled_, 0, 0)};
   return count;
 }
 
@@ -406,7 +407,9 @@ bool StreamFramer::have_room() noexcept {
   const std::size_t begin = position();
   const bool sole = chunk_ && chunk_->references() == 1;
   if (there == 0 && sole && !room_.is_standard(*chunk_)) chunk_.reset();
-  if (room_.wishes_more(needed_) && (!chunk_ || (sole && room_.wishes_more(chunk_->capacity()))))
+  // A long frame does not begin behind another one, which somebody may keep.
+  const bool is_behind = there == 0 && room_.expects_long() && !sole;
+  if (room_.wishes_more(needed_) && (!chunk_ || is_behind || (sole && room_.wishes_more(chunk_->capacity()))))
       [[unlikely]] {
     if (ChunkRef roomy = room_.take_wished(begin)) return move_to(std::move(roomy), begin);
   }

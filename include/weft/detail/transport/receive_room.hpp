@@ -33,9 +33,15 @@ class ReceiveRoom {
   /// Behind a piece of an attachment mostly comes the next one, of the same attachment or of another, and its
   /// bytes go to their place without a detour through a chunk if no more than heads is received before.
   void expect_piece(bool expected) noexcept { expects_piece_ = expected; }
-  /// Returns how much of `room` in a chunk the next receive is to use.
-  std::size_t bounded(std::size_t room) const noexcept {
-    return expects_piece_ ? std::min(room, kHeadsBytes) : room;
+  /// The next frame is expected to be one of those that are received alone: what a receive brought of it
+  /// behind another one would have to be copied to a chunk of its own.
+  bool expects_long() const noexcept { return wished_ > chunks_.roomy_bytes(); }
+  /// Returns how much of `room` in a chunk the next receive is to use, where `there` of `needed` bytes are
+  /// there: a long frame is received to its end, and one that is expected in place of it to the same length.
+  std::size_t bounded(std::size_t room, std::size_t needed, std::size_t there) const noexcept {
+    if (expects_piece_) return std::min(room, kHeadsBytes);
+    if (needed > chunks_.roomy_bytes() && needed > there) return std::min(room, needed - there);
+    return there == 0 && expects_long() ? std::min<std::size_t>(room, wished_) : room;
   }
   /// A chunk of more than `bytes` would be better.
   bool wishes_more(std::size_t bytes) const noexcept { return wished_ > bytes; }
