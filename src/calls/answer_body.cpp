@@ -6,11 +6,12 @@ namespace weft::detail {
 bool AnswerBody::make(std::size_t bytes, MemoryBudget* budget) {
   if (budget != nullptr && !budget->try_reserve(bytes)) return false;
   try {
-    bytes_.resize(bytes);
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
   } catch (...) {
     if (budget != nullptr) budget->release(bytes);
     throw;
   }
+  size_ = bytes;
   charged_in_ = budget;
   charged_ = bytes;
   return true;
@@ -18,20 +19,12 @@ bool AnswerBody::make(std::size_t bytes, MemoryBudget* budget) {
 
 bool AnswerBody::charge_in_place(std::size_t bytes, MemoryBudget& budget) noexcept {
   end_charge();
-  bytes_ = {};
+  memory_.reset();
+  size_ = 0;
   if (!budget.try_reserve(bytes)) return false;
   charged_in_ = &budget;
   charged_ = bytes;
   return true;
-}
-
-std::vector<std::byte> AnswerBody::take() && {
-  end_charge();
-  return std::move(bytes_);
-}
-
-void AnswerBody::end_charge() noexcept {
-  if (charged_in_ != nullptr) std::exchange(charged_in_, nullptr)->release(charged_);
 }
 
 }  // namespace weft::detail

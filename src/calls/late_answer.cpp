@@ -34,19 +34,19 @@ namespace {
 /// An encoded answer that is one long run.
 class LeavingBody final : public LeavingMemory {
  public:
-  explicit LeavingBody(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
-  Bytes bytes() const noexcept { return bytes_; }
-  std::vector<std::byte> take() noexcept { return std::move(bytes_); }
+  explicit LeavingBody(AnswerBody body) noexcept : body_(std::move(body)) {}
+  Bytes bytes() const noexcept { return body_.bytes(); }
+  AnswerBody take() noexcept { return std::move(body_); }
 
  private:
-  std::vector<std::byte> bytes_;
+  AnswerBody body_;
 };
 
 /// Answers with `body`, which is kept until it was sent from where it lies. False, and nothing was answered
 /// and `body` is as it was, when it is to be copied.
-bool send_leaving(ServedCall& call, std::vector<std::byte>& body) {
+bool send_leaving(ServedCall& call, AnswerBody& body) {
   ChunkPool* const chunks = call.lending_chunks();
-  if (chunks == nullptr || body.size() < LentRuns::kRunBytesMin) return false;
+  if (chunks == nullptr || body.bytes().size() < LentRuns::kRunBytesMin) return false;
   std::unique_ptr<LeavingBody> kept{new (std::nothrow) LeavingBody{std::move(body)}};
   if (kept == nullptr) return false;
   const Bytes bytes = kept->bytes();
@@ -73,13 +73,13 @@ LateAnswer::LateAnswer(ServedCall& call) noexcept
       RoomWaiter(static_cast<Ready&>(*this)),
       call_(call) {}
 
-bool LateAnswer::keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept {
+bool LateAnswer::keep(ServedCall& call, AnswerBody& body, Status& failure) noexcept {
   if (call.answered() || call.has_room()) return false;
   auto* const late = new (std::nothrow) LateAnswer(call);
   if (late == nullptr) return false;
   if (!failure.ok()) {
     late->failure_ = keep_failure(call, std::move(failure));
-  } else if (Status charged = call.keep_answer(body.size()); charged.ok()) {
+  } else if (Status charged = call.keep_answer(body.bytes().size()); charged.ok()) {
     late->body_ = std::move(body);
   } else {
     late->failure_ = std::move(charged);
@@ -97,12 +97,12 @@ void LateAnswer::send_and_end() {
   delete this;
 }
 
-void LateAnswer::send(ServedCall& call, std::vector<std::byte> body, const Status& failure) {
+void LateAnswer::send(ServedCall& call, AnswerBody body, const Status& failure) {
   if (!failure.ok()) return call.fail(failure);
   if (send_leaving(call, body)) return;
-  std::byte* const to = call.begin_answer(body.size());
+  std::byte* const to = call.begin_answer(body.bytes().size());
   if (to == nullptr) return;
-  if (!body.empty()) std::memcpy(to, body.data(), body.size());
+  if (!body.bytes().empty()) std::memcpy(to, body.data(), body.bytes().size());
   call.end_answer();
 }
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
-#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -22,10 +21,10 @@ class LateAnswer final : private Ready, private RoomWaiter {
   /// they are and returns false. A body for which there is no memory becomes a failure, which is small; of
   /// the text of a failure the beginning is kept then. Without memory for any of it nothing is kept: the
   /// answer is sent over the mark.
-  static bool keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept;
+  static bool keep(ServedCall& call, AnswerBody& body, Status& failure) noexcept;
   /// Answers `call` with `body`, or with `failure` if that is one. A long body is kept until it was sent from
   /// where it lies; else `body` is copied.
-  static void send(ServedCall& call, std::vector<std::byte> body, const Status& failure);
+  static void send(ServedCall& call, AnswerBody body, const Status& failure);
 
  private:
   explicit LateAnswer(ServedCall& call) noexcept;
@@ -34,7 +33,7 @@ class LateAnswer final : private Ready, private RoomWaiter {
   void send_and_end();
 
   ServedCall& call_;
-  std::vector<std::byte> body_;
+  AnswerBody body_;
   Status failure_;
 };
 

@@ -44,7 +44,7 @@ void ReplyRight::fail(Status failure) {
   AnswerBody charge;
   failure = call_->carry_failure(std::move(failure), charge);
   finish([call = call_, failure = std::move(failure), charge = std::move(charge)]() mutable {
-    static_cast<void>(std::move(charge).take());  // on the loop the text has another
+    charge.end_charge();  // on the loop the text has another
     call->fail_late(std::move(failure));
   });
 }

@@ -4,7 +4,6 @@
 #include <exception>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "calls/admission.hpp"
 #include "calls/call_status.hpp"
@@ -329,15 +328,15 @@ void ServedCall::conclude(State state) {
 }
 
 void ServedCall::answer_late(AnswerBody body) {
-  std::vector<std::byte> bytes = std::move(body).take();
+  body.end_charge();
   Status success;
-  if (LateAnswer::keep(*this, bytes, success)) return;
-  LateAnswer::send(*this, std::move(bytes), {});
+  if (LateAnswer::keep(*this, body, success)) return;
+  LateAnswer::send(*this, std::move(body), {});
   let_go();
 }
 
 void ServedCall::fail_late(Status failure) {
-  std::vector<std::byte> nothing;
+  AnswerBody nothing;
   if (LateAnswer::keep(*this, nothing, failure)) return;
   LateAnswer::send(*this, {}, failure);
   let_go();
@@ -377,7 +376,7 @@ void ServedCall::run_off_loop() {
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
   if (!late_failure_.ok()) {
-    static_cast<void>(std::move(parts().late_body).take());  // its charge: on the loop the text has another
+    parts().late_body.end_charge();  // on the loop the text has another
     return fail_late(std::move(late_failure_));
   }
   answer_late(std::move(parts().late_body));

@@ -49,6 +49,16 @@ std::string_view echo_attached(CallContext& context, std::string_view text) {
 std::uint64_t count(const Page& page) {
   return page.name.size() + page.words.size();
 }
+std::string make(std::uint64_t size) {
+  return text_of(size);
+}
+Task<Result<Page>> make_later(std::uint64_t size) {
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
+  co_return Page{text_of(size), std::vector<std::uint32_t>(size, 7)};
+}
+void make_by_reply(Reply<std::string> reply, std::uint64_t size) {
+  std::move(reply)(text_of(size));
+}
 void echo_by_reply(Reply<std::string_view> reply, std::string_view text) {
   std::move(reply)(text);
 }
@@ -67,9 +77,10 @@ int refuse(std::string_view) {
 
 void fill(Server& server) {
   server.register_handler<echo, echo_numbers, echo_later, echo_by_reply, refuse, count, follow>();
-  server.register_handler<echo_attached>();
+  server.register_handler<echo_attached, make, make_later, make_by_reply>();
   server.register_handler<method<&halves, "halves">>();
   server.register_handler<method<&echo, "echo/worker">>({.blocking = true});
+  server.register_handler<method<&make, "make/worker">>({.blocking = true});
 }
 
 /// Larger bodies than are usual, so that sockets are full with less.
@@ -113,6 +124,18 @@ class LentBodies : public RpcTest {
   auto ask(Client& caller, const Arguments&... arguments) {
     return loop().block_on(caller.call<M>(arguments...));
   }
+  /// Results that are the handlers' own.
+  void expect_made(Client& caller) {
+    for (const std::uint64_t size : {kLong - 1, kLong, kLong + 3, std::size_t{1'000'003}}) {
+      const std::string text = text_of(size);
+      EXPECT_EQ(ask<make>(caller, size).value(), text) << size;
+      EXPECT_EQ(ask<make_by_reply>(caller, size).value(), text) << size;
+      EXPECT_EQ((ask<remote<"make/worker", std::string(std::uint64_t)>>(caller, size).value()), text) << size;
+      const Page page = ask<make_later>(caller, size).value();
+      EXPECT_EQ(page.name, text) << size;
+      EXPECT_EQ(page.words, std::vector<std::uint32_t>(size, 7)) << size;
+    }
+  }
   void expect_echoes(Client& caller) {
     for (const std::size_t size :
          {kLong - 1, kLong, kLong + 3, std::size_t{1'000'003}, std::size_t{8} << 20}) {
@@ -126,6 +149,7 @@ class LentBodies : public RpcTest {
       EXPECT_EQ(first + second, text) << size;
       EXPECT_EQ(between, "between");
     }
+    expect_made(caller);
     const Page page{text_of(kLong), std::vector<std::uint32_t>(kLong)};
     EXPECT_EQ(ask<count>(caller, page).value(), 2 * kLong);
     const std::vector<double> numbers(kLong, 0.5);
@@ -297,6 +321,32 @@ TEST_F(LentBodies, OfCallsThatAreRefusedEarlyLeaveTheConnectionUsable) {
     EXPECT_EQ(ask<echo>(caller, std::string{"short"}).value(), "short");
   }
   EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+Task<void> ask_and_forget(Client* caller, std::uint64_t size, int* ended) {
+  [[maybe_unused]] const auto text = co_await caller->call<make>(size);
+  [[maybe_unused]] const auto page = co_await caller->call<make_later>(size);
+  ++*ended;
+}
+
+// A result that left its handler is nobody's when its caller is gone; the sanitizer sees one that is lost.
+TEST_F(LentBodies, OfHandlersEndWithTheirCallOrTheirConnection) {
+  for (const int turns : {1, 2, 3, 5, 8, 13, 21}) {
+    Server& server = roomy_server_here(fill);
+    Client& caller = roomy_client(server);
+    ASSERT_TRUE(connect(caller).ok());
+    int ended = 0;
+    Scope scope;
+    for (int i = 0; i < 4; ++i) scope.spawn(&ask_and_forget, &caller, std::uint64_t{3} << 20, &ended);
+    for (int i = 0; i < turns; ++i) loop().run_once(Duration::zero());
+    if (turns % 2 == 0) {
+      scope.cancel(CancelReason::kRequested);
+    } else {
+      caller.close();
+    }
+    loop().block_on(join(&scope));
+    EXPECT_EQ(ended, 4);
+  }
 }
 
 struct Held {

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
-#include <vector>
 
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/memory/budget.hpp"
 
 namespace weft::detail {
@@ -16,26 +17,35 @@ class AnswerBody {
  public:
   AnswerBody() = default;
   AnswerBody(AnswerBody&& other) noexcept
-      : bytes_(std::move(other.bytes_)),
+      : memory_(std::move(other.memory_)),
+        size_(std::exchange(other.size_, 0)),
         charged_in_(std::exchange(other.charged_in_, nullptr)),
         charged_(other.charged_) {}
-  AnswerBody& operator=(AnswerBody&&) = delete;
+  AnswerBody& operator=(AnswerBody other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    std::swap(charged_in_, other.charged_in_);
+    std::swap(charged_, other.charged_);
+    return *this;
+  }
   ~AnswerBody() { end_charge(); }
 
-  /// Takes memory for `bytes`, charged in `budget`, which outlives it, unless that is null. Once. False when
-  /// the budget has not as much; throws std::bad_alloc.
+  /// Takes memory for `bytes`, not zeroed, charged in `budget`, which outlives it, unless that is null. Once.
+  /// False when the budget has not as much; throws std::bad_alloc.
   bool make(std::size_t bytes, MemoryBudget* budget);
   /// Charges `bytes` that are kept elsewhere, in place of what was made. False when the budget has not as
   /// much; nothing is charged then.
   bool charge_in_place(std::size_t bytes, MemoryBudget& budget) noexcept;
-  std::byte* data() { return bytes_.data(); }
-  /// Gives the memory to whoever charges it from now on.
-  std::vector<std::byte> take() &&;
+  std::byte* data() noexcept { return memory_.get(); }
+  Bytes bytes() const noexcept { return {memory_.get(), size_}; }
+  /// Somebody else charges the memory, or the text, from now on.
+  void end_charge() noexcept {
+    if (charged_in_ != nullptr) std::exchange(charged_in_, nullptr)->release(charged_);
+  }
 
  private:
-  void end_charge() noexcept;
-
-  std::vector<std::byte> bytes_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t size_ = 0;
   MemoryBudget* charged_in_ = nullptr;
   std::size_t charged_ = 0;
 };
