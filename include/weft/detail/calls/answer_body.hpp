@@ -20,7 +20,9 @@ class AnswerBody {
         charged_in_(std::exchange(other.charged_in_, nullptr)),
         charged_(other.charged_) {}
   AnswerBody& operator=(AnswerBody&&) = delete;
-  ~AnswerBody() { end_charge(); }
+  ~AnswerBody() {
+    if (charged_in_ != nullptr) end_charge();
+  }
 
   /// Takes memory for `bytes`, charged in `budget`, which outlives it, unless that is null. Once. False when
   /// the budget has not as much; throws std::bad_alloc.
