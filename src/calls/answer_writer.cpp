@@ -19,11 +19,6 @@ Refusal no_memory_for_answer() {
                     "(process_memory_max)")};
 }
 
-/// Lease of an attachment that the outbox copies, which is given back at once.
-struct Copied final : SendLease {
-  void on_released(bool sent) noexcept override { static_cast<void>(sent); }
-};
-
 constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 constexpr wire::AnswerHead kNoMemory{
@@ -124,10 +119,10 @@ void AnswerWriter::take_back_answer(const std::byte* body) {
   session_.output().take_back(body);
 }
 
-void AnswerWriter::end_answer_with(std::uint64_t id, Attachment attachment,
+void AnswerWriter::end_answer_with(std::uint64_t id, Attachment& attachment,
                                    std::unique_ptr<AnswerWishes> wishes) {
   session_.output().end();
-  if (!queue_transfer(id, std::move(attachment), wishes)) {
+  if (!queue_transfer(id, attachment, wishes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
   }
 }
@@ -144,17 +139,16 @@ std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t byte
   return std::max(wishes.rate, session_.transfers().least_rate(bytes, session_.limits().frame_timeout));
 }
 
-bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment attachment,
+bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
   Outbox& outbox = session_.connection().outbox();
-  const bool splits = session_.transfers().splits(attachment.size());
-  const Bytes first = RunCursor<const std::byte>{attachment.view()}.rest();
-  const bool is_plain = wishes == nullptr && !first.empty() && first.size() == attachment.size();
-  if (is_plain && !splits && outbox.lease_policy().copies(first.size())) {
-    Copied nobody;
-    return outbox.append_leased(first, nobody);
+  const std::size_t bytes = attachment.size();
+  const bool splits = session_.transfers().splits(bytes);
+  if (wishes == nullptr && bytes != 0 && !splits && outbox.lease_policy().copies(bytes)) {
+    RunCursor<const std::byte> memory{attachment.view()};
+    return outbox.append_copied(memory, bytes);
   }
-  const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, attachment.size()) : 0;
+  const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, bytes) : 0;
   AnswerTransfer* transfer = nullptr;
   try {
     if (splits && leaving_ == nullptr) {

@@ -56,7 +56,7 @@ class AnswerWriter final : public AnswerSink {
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   bool reserve_copy(std::uint64_t bytes) override;
-  void end_answer_with(std::uint64_t id, Attachment attachment,
+  void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
@@ -72,7 +72,7 @@ class AnswerWriter final : public AnswerSink {
   /// elsewhere. False: it was failed in its place.
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                     std::size_t written, std::size_t kept, wire::AnswerHead& head);
-  bool queue_transfer(std::uint64_t id, Attachment attachment, std::unique_ptr<AnswerWishes>& wishes);
+  bool queue_transfer(std::uint64_t id, Attachment& attachment, std::unique_ptr<AnswerWishes>& wishes);
   std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 

@@ -21,7 +21,7 @@ struct PartsAtOnce {
 class RecordAtOnce final : private PartsAtOnce, public ServedCall {
  public:
   RecordAtOnce(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-               ServedRequest request)
+               ServedRequest&& request)
       : PartsAtOnce(static_cast<ServedCall&>(*this)),
         ServedCall(sink, host, loop, method, std::move(request), &parts_here) {}
 };
@@ -30,15 +30,23 @@ class RecordAtOnce final : private PartsAtOnce, public ServedCall {
 
 // A timer could not end it: nothing else of the loop runs before its end.
 void serve_at_once(ServedList& calls, AnswerSink& sink, CallsHost& host, Loop& loop,
-                   const MethodEntry& method, ServedRequest request, RequestAtOnce rest) {
+                   const MethodEntry& method, const RequestAtOnce& request) {
   {
-    const Deadline deadline = std::exchange(request.deadline, Deadline{});
-    RecordAtOnce call{sink, host, loop, method, std::move(request)};
+    RecordAtOnce call{sink,
+                      host,
+                      loop,
+                      method,
+                      {.id = request.id,
+                       .kept{*host.memory, request.kept},
+                       .body = request.body,
+                       .connection_charge = request.connection_charge,
+                       .answer_bytes_max = request.answer_bytes_max,
+                       .place = std::move(request.place)}};
     calls.add(call);
-    call.scope().set_deadline(deadline);
-    call.scope().set_carried(rest.metadata);
-    call.envelope().received = std::move(rest.received);
-    call.envelope().attachment = std::move(rest.landed);
+    call.scope().set_deadline(request.deadline);
+    call.scope().set_carried(request.metadata);
+    if (!request.received.empty()) call.envelope().received = {request.received, *host.memory};
+    if (!request.landed.empty()) call.envelope().attachment = std::move(request.landed);
     try {
       method.serve_record(method, call);
     } catch (const std::bad_alloc&) {

@@ -27,14 +27,20 @@ const detail::CallEnvelope::Endpoints* endpoints_of(const detail::ServedCall& ca
   return envelope != nullptr ? envelope->endpoints.get() : nullptr;
 }
 
-/// Some of `attachment` lies in `memory`.
-bool shows(const Attachment& attachment, Bytes memory) {
-  if (attachment.fault() != detail::RunsFault::kNone) return false;
+bool overlap(Bytes one, Bytes other) {
   const auto begins = [](Bytes bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); };
+  return begins(one) < begins(other) + other.size() && begins(other) < begins(one) + one.size();
+}
+
+/// Some of `attachment` lies in `memory`.
+bool shows(Attachment& attachment, Bytes memory) {
+  if (attachment.is_buffer()) [[likely]] {
+    return overlap(attachment.owner().bytes(), memory);
+  }
+  if (attachment.fault() != detail::RunsFault::kNone) return false;
   detail::RunCursor<const std::byte> at{attachment.view()};
   for (Bytes run = at.rest(); !run.empty(); run = at.rest()) {
-    if (begins(run) < begins(memory) + memory.size() && begins(memory) < begins(run) + run.size())
-      return true;
+    if (overlap(run, memory)) return true;
     at.pass(run.size());
   }
   return false;
@@ -120,7 +126,10 @@ void CallContext::set_attachment(Attachment attachment) {
   detail::CallEnvelope& envelope = call_->envelope();
   const Bytes received = envelope.received.shown();
   const bool is_shown = !received.empty() && shows(attachment, received);
-  envelope.answer_attachment = is_shown ? copy_of(attachment) : std::move(attachment);
+  if (is_shown) [[unlikely]] {
+    attachment = copy_of(attachment);
+  }
+  envelope.answer_attachment = std::move(attachment);
 }
 
 void CallContext::set_shared_attachment(Buffer attachment) {

@@ -71,16 +71,17 @@ void CallDetails::served(std::size_t body_bytes) const noexcept {
 }
 
 Landing CallDetails::land(std::size_t bytes, Session& session) {
-  landing_refusal_ = Status{};
-  const RpcLimits& limits = session.limits();
-  if (!options.landing.empty()) {
-    const std::size_t room = options.landing.bytes();
+  if (!landing_refusal_.ok()) [[unlikely]] {
+    landing_refusal_ = Status{};
+  }
+  if (const std::size_t room = options.landing.bytes(); room != 0) [[likely]] {
     if (bytes <= room) return Landing::into(RunCursor<std::byte>{options.landing}, bytes);
     landing_refusal_ = over_limit("an answer's attachment", bytes, room, "the caller's landing buffer's",
                                   "a longer CallOptions::landing");
     return Landing::skip();
   }
   if (lands_ahead) return Landing::into(answer_attachment.mutable_bytes());
+  const RpcLimits& limits = session.limits();
   if (bytes > limits.unrequested_attachment_bytes_max) {
     landing_refusal_ =
         over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,

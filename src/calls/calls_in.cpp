@@ -157,9 +157,10 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   Arrived arrived{deadline_of(request, session_.loop().now())};
   if (has_attachment) {
-    if (const auto refusal = check_.attachment_refusal(*method, request)) [[unlikely]] {
+    if (!RequestCheck::takes_attachment(*method, request)) [[unlikely]] {
       const CallCounting::Taking taking{counting_, frame.header.id};
-      return refuse_passed(answers_, request.id(), *refusal, arrived.pass);
+      return refuse_passed(answers_, request.id(), *check_.attachment_refusal(*method, request),
+                           arrived.pass);
     }
     arrived.received = whole_attachment(frame, session_.output().needs_end());
   }
@@ -208,7 +209,7 @@ bool CallsIn::is_in_use(std::uint64_t id) const {
 }
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                             Arrived arrived) {
+                             Arrived&& arrived) {
   // Asked before there is a record: one that is in no table could not be taken out of it again.
   if (is_in_use(frame.header.id)) [[unlikely]] {
     counting_.dropped();
@@ -234,23 +235,22 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   if (method.ends_at_once && method.gate == nullptr) {
     const CallCounting::Taking taking{counting_, frame.header.id};
-    const std::size_t received = arrived.received.size();
     serve_at_once(calls_, answers_, host_, session_.loop(), method,
                   {.id = frame.header.id,
-                   .kept{*host_.memory, charge.kept - received},
+                   .metadata = frame.body.first(wire::RequestView{frame.header}.metadata_bytes()),
                    .body = arguments_of(frame),
                    .deadline = arrived.deadline,
+                   .kept = charge.kept - arrived.received.size(),
                    .connection_charge = charge.in_connection(),
                    .answer_bytes_max = session_.limits().body_bytes_max,
-                   .place = std::move(place)},
-                  {frame.body.first(wire::RequestView{frame.header}.metadata_bytes()),
-                   {arrived.received, *host_.memory},
-                   std::move(arrived.attachment)});
+                   .received = arrived.received,
+                   .landed = arrived.attachment,
+                   .place = place});
     return {};
   }
   auto incoming = std::move(arrived.incoming);
   auto pass = std::move(arrived.pass);
-  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived),
+  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), arrived,
                                       incoming != nullptr || pass != nullptr);
   if (call == nullptr) [[unlikely]] {
     if (pass != nullptr) pass->refused(Status::of<kOutOfMemory>());
@@ -277,7 +277,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                                const Charge& charge, RunningPlace place, Arrived arrived, bool has_parts) {
+                                const Charge& charge, RunningPlace place, Arrived& arrived, bool has_parts) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
   ReceivedAttachment received{arrived.received, *host_.memory};

@@ -96,9 +96,10 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
   bool is_in_use(std::uint64_t id) const;
-  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
+  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
+                      Arrived&& arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, RunningPlace place, Arrived arrived, bool has_parts);
+                         const Charge& charge, RunningPlace place, Arrived& arrived, bool has_parts);
 
   Session& session_;
   CallsHost& host_;

@@ -86,18 +86,16 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
   return session.output().reserve(attachment_bytes);
 }
 
-/// Takes an answer that came whole.
-void put_whole(CallsOut& calls, const Frame& frame, bool checksums) {
-  Landing landing = calls.on_answer_attachment(frame);
-  const bool lands = landing.kind == Landing::Kind::kInto;
-  if (lands) {
-    const std::byte* from = whole_attachment(frame, checksums).data();
-    landing.place.take(landing.bytes, [&from](MutableBytes part) {
-      std::memcpy(part.data(), from, part.size());
-      from += part.size();
-    });
-  }
-  calls.on_answer_attachment_end(frame, lands);
+/// Copies the attachment of an answer that came whole to its place. False when `exchange` has none for it.
+bool land_whole(Exchange& exchange, const Frame& frame, bool checksums) {
+  Landing landing = exchange.on_answer_attachment(frame);
+  if (landing.kind != Landing::Kind::kInto) return false;
+  const std::byte* from = whole_attachment(frame, checksums).data();
+  landing.place.take(landing.bytes, [&from](MutableBytes part) {
+    std::memcpy(part.data(), from, part.size());
+    from += part.size();
+  });
+  return true;
 }
 
 /// Reserves memory for what of a large body is not lent.
@@ -149,14 +147,18 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
-  set_timeout(head, call.request().deadline, session_.loop().now());
+  if (call.request().default_timeout != 0) {
+    head.timeout = call.request().default_timeout;
+  } else {
+    set_timeout(head, call.request().deadline, session_.loop().now());
+  }
   if (call.request().details != nullptr) {
     const CallOptions& options = call.request().details->options;
-    if (Status bad = check_runs("CallOptions::attachment", options.attachment.fault()); !bad.ok()) {
-      return call.refuse(std::move(bad));
+    if (options.attachment.fault() != RunsFault::kNone) [[unlikely]] {
+      return call.refuse(check_runs("CallOptions::attachment", options.attachment.fault()));
     }
-    if (Status bad = check_runs("CallOptions::landing", options.landing.fault()); !bad.ok()) {
-      return call.refuse(std::move(bad));
+    if (options.landing.fault() != RunsFault::kNone) [[unlikely]] {
+      return call.refuse(check_runs("CallOptions::landing", options.landing.fault()));
     }
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer().attachment_bytes_max) {
@@ -254,7 +256,7 @@ void CallsOut::await_memory(PendingCall& call) noexcept {
 // A call that was given up is told its end, which is no answer.
 void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
   if (wire::AnswerView{header}.code() != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
-  count_places();
+  places_.count(table_.abandoned());
 }
 
 void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
@@ -262,7 +264,7 @@ void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   places_.own_max = own_max;
   small_body_bytes_ = std::min<std::uint32_t>(session_.peer().body_bytes_max, FrameOutput::kSmallBytes);
   places_.held_by_peer_max = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
-  count_places();
+  places_.count(table_.abandoned());
 }
 
 void CallsOut::take_landing_back(Exchange& exchange) {
@@ -278,7 +280,7 @@ void CallsOut::take_landing_back(Exchange& exchange) {
 void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
   take_landing_back(exchange);
   table_.abandon(id);
-  count_places();
+  places_.count(table_.abandoned());
   wire::FrameHeader header;
   header.type = wire::FrameType::kCancel;
   header.id = id;
@@ -288,8 +290,13 @@ void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
 
 // Of an attachment that nobody takes nothing need be sent: the peer is told.
 void CallsOut::on_answer_attached(const Frame& frame, const ChunkRef& chunk) {
-  if (frame.header.following_bytes() != 0) return put_whole(*this, frame, session_.output().needs_end());
   const std::uint64_t id = frame.header.id;
+  if (frame.header.following_bytes() != 0) [[likely]] {
+    Exchange* const exchange = table_.take(id);
+    if (exchange == nullptr) return drop_late_answer(frame.header);
+    const bool landed = land_whole(*exchange, frame, session_.output().needs_end());
+    return exchange->on_answer_attachment_end(frame, landed);
+  }
   Exchange* const exchange = table_.find(id);
   if (exchange == nullptr) return;  // it was given up, and its last piece, or a failure, ends it
   CallDetails* const details = exchange->details();
@@ -319,7 +326,7 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
   const bool landed = std::exchange(landing_, nullptr) != nullptr;
   if (!landed || exchange == nullptr) {  // a goaway ended the exchange, and it waits for its memory
     if (exchange == nullptr && piece.is_last()) table_.take(piece.id());
-    return count_places();
+    return places_.count(table_.abandoned());
   }
   ArrivingAnswer& arriving = exchange->details()->arriving();
   arriving.landed(piece);

@@ -55,6 +55,11 @@ class CallsOut {
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
   bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max);
+  /// The connection has no memory of the caller's for `exchange`, and none of it is still to be sent.
+  bool has_no_memory(const Exchange& exchange, const CallDetails& details) const {
+    const OutgoingTransfer& attachment = details.attachment();
+    return attachment.is_over() && !attachment.linked() && !details.lands_ahead && landing_ != &exchange;
+  }
   /// `call` has left the table, and waits until its attachment may be taken over. It hears on_lost() if the
   /// connection goes before that. No more of the attachment is queued.
   void await_memory(PendingCall& call) noexcept;
@@ -102,7 +107,7 @@ class CallsOut {
   /// None is begun while this side does not read: see may_put_off() in session.cpp.
   void hold_back(bool held) {
     places_.held_back = held;
-    count_places();
+    places_.count(table_.abandoned());
   }
   std::uint64_t late_answers() const { return late_answers_; }
 
@@ -113,8 +118,6 @@ class CallsOut {
   /// `runs` of the body, if there are any, are not written; null: it is written whole.
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes, const LentRuns* runs);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent, const LentRuns* runs = nullptr);
-
-  void count_places() { places_.count(table_.abandoned()); }
 
   Session& session_;
   ExchangeTable table_;

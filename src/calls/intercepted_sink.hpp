@@ -27,9 +27,9 @@ class InterceptedSink final : public AnswerSink {
   }
   void end_answer() override { sink_.end_answer(); }
   void take_back_answer(const std::byte* body) override { sink_.take_back_answer(body); }
-  void end_answer_with(std::uint64_t id, Attachment attachment,
+  void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override {
-    sink_.end_answer_with(id, std::move(attachment), std::move(wishes));
+    sink_.end_answer_with(id, attachment, std::move(wishes));
   }
   void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;

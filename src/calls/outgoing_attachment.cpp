@@ -9,6 +9,18 @@
 
 namespace weft::detail {
 
+namespace {
+
+/// Length of the longest attachment that is copied where its runs could be gathered: copied, one of 8 KiB
+/// took its caller more time.
+constexpr std::size_t kCopiedWholeMax = 4 * 1024;
+
+bool is_copied_whole(const LeasePolicy& policy, std::size_t bytes) noexcept {
+  return policy.copies(bytes) && (bytes <= kCopiedWholeMax || !policy.gathers(bytes));
+}
+
+}  // namespace
+
 void OutgoingAttachment::begin(AttachmentView memory) noexcept {
   WEFT_ASSERT(leases_ == 0, "an attachment begins when nothing of the last one is lent");
   memory_ = RunCursor<const std::byte>{memory};
@@ -29,7 +41,12 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   ++leases_;
   const std::size_t whole = bytes;
   bool queued = true;
-  if (is_copied_by(outbox)) queued = copy(outbox, std::exchange(bytes, 0));
+  if (bytes == left_ && bytes != 0 && is_copied_whole(outbox.lease_policy(), bytes)) {
+    queued = outbox.append_copied(memory_, std::exchange(bytes, 0));
+    if (queued) left_ = 0;
+  } else if (is_copied_by(outbox)) {
+    queued = copy(outbox, std::exchange(bytes, 0));
+  }
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
     std::size_t part = std::min(bytes, rest.size());

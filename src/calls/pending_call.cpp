@@ -275,7 +275,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
 // An answer can overtake the last bytes of its own request's attachment: the server need not read what it
 // refuses. The caller's memory is still being read then, by a device perhaps that the loop must not wait for.
 void PendingCall::end_with_memory() noexcept {
-  if (request_.details == nullptr) return end();
+  if (request_.details == nullptr || out_->has_no_memory(*this, *request_.details)) return end();
   if (out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
     out_->take_landing_back(*this);

@@ -36,6 +36,11 @@ class RequestCheck {
   }
   /// Says why there is no method_for() it.
   Refusal refusal(wire::RequestView request) const;
+  /// `method`, which is method_for() it, takes the request with its attachment.
+  static bool takes_attachment(const MethodEntry& method, wire::RequestView request) {
+    const std::uint64_t limit = method.options.attachment_bytes_max;
+    return method.takes_attachment && (limit == 0 || request.attachment_bytes() <= limit);
+  }
   /// Says why the method does not take the request with its attachment; none when it does.
   std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
   /// The same for `method`, which is method_for() it.

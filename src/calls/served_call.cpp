@@ -58,7 +58,7 @@ void keep_peer(ServedCall& call, const AnswerSink& sink) noexcept {
 /// Fails when the answer's attachment cannot be sent, or when there is no memory for the copy of it that
 /// `sink` needs.
 Status check_attachment(AnswerSink& sink, const Attachment& attachment) {
-  if (attachment.empty()) [[likely]] {
+  if (attachment.is_buffer() || attachment.empty()) [[likely]] {
     return {};
   }
   if (Status bad = check_runs("CallContext::set_attachment()", attachment.fault()); !bad.ok()) return bad;
@@ -117,7 +117,7 @@ Status status_of_exception(std::string_view who) {
 /// A record with its parts in one block.
 class ServedCall::Whole final : private PartsPlace, public ServedCall {
  public:
-  Whole(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
+  Whole(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest&& request,
         Buffer attachment)
       : PartsPlace(static_cast<ServedCall&>(*this)),
         ServedCall(sink, host, loop, method, std::move(request), &parts_here) {
@@ -129,7 +129,7 @@ class ServedCall::Whole final : private PartsPlace, public ServedCall {
 static_assert(frame_class(sizeof(ServedCall)) + frame_class(sizeof(StreamSide)) <= 512 / kFrameStep);
 
 ServedCall& ServedCall::make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                             ServedRequest request, Buffer attachment, bool has_parts) {
+                             ServedRequest&& request, Buffer attachment, bool has_parts) {
   const bool is_whole = has_parts || !method.key.streams || method.kind == HandlerKind::kBlocking ||
                         !request.deadline.is_infinite() || !attachment.empty();
   if (!is_whole) return *new ServedCall(sink, host, loop, method, std::move(request));
@@ -137,7 +137,7 @@ ServedCall& ServedCall::make(AnswerSink& sink, CallsHost& host, Loop& loop, cons
 }
 
 ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                       ServedRequest request, ServedParts* parts)
+                       ServedRequest&& request, ServedParts* parts)
     : sink_(&sink),
       host_(&host),
       loop_(&loop),
@@ -287,7 +287,8 @@ void ServedCall::end_answer(const RunsInChunk* lent) {
   if (envelope == nullptr || (envelope->answer_attachment.empty() && envelope->wishes == nullptr)) {
     sink_->end_answer();
   } else {
-    sink_->end_answer_with(id(), std::move(envelope->answer_attachment), std::move(envelope->wishes));
+    Attachment leaving = std::move(envelope->answer_attachment);
+    sink_->end_answer_with(id(), leaving, std::move(envelope->wishes));
   }
   ++host_->calls.of(*method_).answered;
   conclude();

@@ -103,12 +103,6 @@ void Outbox::take_back(std::byte* at) noexcept {
 }
 
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
-  if (!queue_leased(bytes, lease, more_follows)) return false;
-  if (!more_follows) tell_much();
-  return true;
-}
-
-bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
   // The lease of no bytes stands in the queue until everything before it has left.
   const bool marks = bytes.empty() && !more_follows && !attachment_.begun();
   if (marks && empty()) {
@@ -118,6 +112,7 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
   if (marks) {
     if (!pieces_.reserve(2)) return false;
     seal_and_push({nullptr, 0, &lease}, cursor_);
+    tell_much();
     return true;
   }
   const bool copied = bytes.empty() || policy_.leases.copies(bytes.size());
@@ -139,6 +134,33 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
   }
   if (!more_follows) cursor_ = attachment_.end(cursor_);
   if (copied) lease.on_released(true);
+  if (!more_follows) tell_much();
+  return true;
+}
+
+bool Outbox::append_copied(RunCursor<const std::byte>& from, std::size_t bytes) noexcept {
+  WEFT_ASSERT(!attachment_.begun(), "a whole attachment follows its frame");
+  const std::size_t room = bytes + QueuedAttachment::kEndBytesMax;
+  if (room > static_cast<std::size_t>(limit_ - cursor_) && !make_room(room, 0)) [[unlikely]] {
+    return false;
+  }
+  std::byte* const begin = cursor_;
+  const bool checksums = attachment_.has_checksums();
+  const auto padded = static_cast<std::size_t>(wire::padded(bytes));
+  // The padding is the end of the last eight bytes, which the copy then overwrites from the front.
+  if (!checksums) store_le<std::uint64_t>(begin + padded - 8, 0);
+  std::byte* to = begin;
+  from.take(bytes, [&to](Bytes run) {
+    std::memcpy(to, run.data(), run.size());
+    to += run.size();
+  });
+  if (checksums) [[unlikely]] {
+    attachment_.add({begin, bytes});
+    cursor_ = attachment_.end(to);
+  } else {
+    cursor_ = begin + padded;
+  }
+  tell_much();
   return true;
 }
 

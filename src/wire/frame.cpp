@@ -38,7 +38,25 @@ std::string_view to_string(FrameFault fault) {
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
+namespace {
+
+// The common frame that has an attachment: a request without metadata, or a success. Its limits hold.
+bool is_plainly_attached(const FrameHeader& header) noexcept {
+  if (header.typed16 != 0) return false;
+  if (header.type == FrameType::kRequest) {
+    return (header.flags & ~FrameFlags::kLandingNamed) == FrameFlags::kAttachment;
+  }
+  return header.type == FrameType::kAnswer && header.flags == FrameFlags::kAttachment &&
+         (header.timeout | header.schema) == 0;
+}
+
+}  // namespace
+
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
+  if (header.attachment_bytes != 0 && header.attachment_bytes <= limits.attachment_bytes_max &&
+      header.body_bytes <= limits.body_bytes_max && is_plainly_attached(header)) {
+    return FrameFault::kNone;
+  }
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
   if (type - 1 > 10 && !skippable) return FrameFault::kUnknownType;

@@ -250,5 +250,32 @@ TEST_F(CallsAnsweredEarly, KeepTheReasonForWhichTheyLeft) {
   expect_memory_is_free();
 }
 
+/// Counts how often its memory came back.
+struct Counted final : OutgoingAttachment {
+  using OutgoingAttachment::OutgoingAttachment;
+  void on_returned(bool sent) noexcept override { returned += sent ? 1 : 0; }
+  int returned = 0;
+};
+
+TEST(ShortAttachments, LeaveInOneCopyWithTheirFrameAlsoWhereListsAreGathered) {
+  ChunkPool chunks;
+  Outbox outbox{chunks, nullptr, LeasePolicy{16 * 1024, true}};
+  const std::string tag(8, 't');
+  const std::string rest(4088, 'r');
+  const std::array<Bytes, 2> pieces{as_bytes(tag), as_bytes(rest)};
+  Counted attachment{AttachmentView{std::span<const Bytes>{pieces}}};
+  std::byte* const frame = outbox.append(8);
+  ASSERT_NE(frame, nullptr);
+  std::memcpy(frame, "frame...", 8);
+  ASSERT_TRUE(attachment.queue(outbox, tag.size() + rest.size()));
+  EXPECT_FALSE(attachment.is_lent());
+  EXPECT_EQ(attachment.returned, 1);
+  std::array<iovec, 8> places{};
+  ASSERT_EQ(outbox.segments(places), 1u) << "each part of it is one of the few that a send takes";
+  EXPECT_EQ(as_text(Bytes{static_cast<const std::byte*>(places[0].iov_base), places[0].iov_len}),
+            "frame..." + tag + rest);
+  outbox.release_all();
+}
+
 }  // namespace
 }  // namespace weft::calls_testing

@@ -54,7 +54,7 @@ class NotingSink final : public AnswerSink {
     chunk = lent.chunk;
   }
   void take_back_answer(const std::byte*) override { body_.clear(); }
-  void end_answer_with(std::uint64_t, Attachment attachment, std::unique_ptr<AnswerWishes> wishes) override {
+  void end_answer_with(std::uint64_t, Attachment& attachment, std::unique_ptr<AnswerWishes> wishes) override {
     end_answer();
     attachments.push_back(std::move(attachment));
     if (wishes != nullptr) wishes->end(true);

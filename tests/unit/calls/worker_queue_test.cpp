@@ -31,7 +31,7 @@ class QuietSink final : public AnswerSink {
   std::byte* begin_answer(std::uint64_t, std::size_t, std::uint64_t) override { return nullptr; }
   void end_answer() override {}
   void take_back_answer(const std::byte*) override {}
-  void end_answer_with(std::uint64_t, Attachment, std::unique_ptr<AnswerWishes>) override {}
+  void end_answer_with(std::uint64_t, Attachment&, std::unique_ptr<AnswerWishes>) override {}
   void fail(std::uint64_t, const Status&) override {}
   void refuse(std::uint64_t, RefusalReason, const Status&) override {}
   void refuse_without_memory(std::uint64_t) override {}

@@ -460,6 +460,32 @@ TEST_F(Outboxes, SmallLeasesAreCopiedAndReleasedAtOnce) {
   EXPECT_EQ(queued(), std::string("abc\0\0\0\0\0", 8));
 }
 
+TEST_F(Outboxes, AWholeShortAttachmentIsCopiedFromAllItsPlacesAndPadded) {
+  for (const bool checksums : {false, true}) {
+    if (checksums) outbox_.attachment().use_checksums();
+    for (std::size_t first = 0; first < 20; ++first) {
+      for (const std::size_t second : {1u, 2u, 7u, 8u, 3000u, 9000u}) {
+        std::string one(first, 'a');
+        std::string two(second, 'b');
+        const std::vector<Bytes> runs{as_bytes(one), Bytes{}, as_bytes(two)};
+        RunCursor<const std::byte> cursor{MemoryRuns<const std::byte>{std::span<const Bytes>{runs}}};
+        put("frame...");
+        ASSERT_TRUE(outbox_.append_copied(cursor, first + second));
+        EXPECT_TRUE(cursor.rest().empty());
+        std::string whole = "frame..." + one + two;
+        const std::uint64_t sum = wire::crc32c(as_bytes(one + two));
+        whole.resize((whole.size() + 7) / 8 * 8, '\0');
+        if (checksums) whole.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+        std::ranges::fill(one, 'x');
+        std::ranges::fill(two, 'x');
+        put("next....");
+        ASSERT_EQ(queued(), whole + "next....") << first << " " << second;
+        outbox_.consume(outbox_.queued_bytes());
+      }
+    }
+  }
+}
+
 TEST_F(Outboxes, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAligned) {
   for (std::size_t first = 90; first < 110; ++first) {
     for (std::size_t second = 1; second < 20; ++second) {

@@ -61,9 +61,9 @@ class AnswerSink {
   }
   /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
   virtual void take_back_answer(const std::byte* body) = 0;
-  /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `wishes` may be null, and
-  /// are told the end of its way.
-  virtual void end_answer_with(std::uint64_t id, Attachment attachment,
+  /// Ends the answer to `id` that was begun with `attachment` (which may be empty, and is the caller's to
+  /// drop, moved from or not). `wishes` may be null, and are told the end of its way.
+  virtual void end_answer_with(std::uint64_t id, Attachment& attachment,
                                std::unique_ptr<AnswerWishes> wishes) = 0;
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs it for `reason`.

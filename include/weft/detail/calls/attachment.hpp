@@ -40,6 +40,8 @@ class Attachment {
   /// Bytes of all runs; SIZE_MAX when these cannot be.
   std::size_t size() const noexcept { return runs_ == nullptr ? owner_.size() : runs_->bytes; }
   bool empty() const noexcept { return size() == 0; }
+  /// It is the owner's memory, all of it, and no view of other memory.
+  bool is_buffer() const noexcept { return runs_ == nullptr; }
   /// The reason for which the runs cannot be sent.
   detail::RunsFault fault() const noexcept {
     return runs_ == nullptr ? detail::RunsFault::kNone : runs_->fault;

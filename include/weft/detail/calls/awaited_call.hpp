@@ -101,7 +101,8 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
 /// Base classes that hold what has to outlive a call; they are listed before it, so that they are destroyed
 /// after it.
 struct WithDetails {
-  WithDetails(const CallOptions& options, bool returns_attachment) : details(options, returns_attachment) {}
+  explicit WithDetails(const CallOptions& options, bool returns_attachment = false)
+      : details(options, returns_attachment) {}
   CallDetails* get() { return &details; }
   CallDetails details;
 };
@@ -123,9 +124,10 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   using Base = AnsweredCall<Body>;
 
  public:
-  template <typename... Arguments>
-  AwaitedCall(CallTarget& target, const MethodKey& method, Details&& its, Arguments&&... arguments)
-      : Details(std::move(its)),
+  /// `its` are the details, or, to make them in their place, the options of the call.
+  template <typename Its, typename... Arguments>
+  AwaitedCall(CallTarget& target, const MethodKey& method, Its&& its, Arguments&&... arguments)
+      : Details(std::forward<Its>(its)),
         Base(target, method, Details::get(), std::forward<Arguments>(arguments)...) {}
   /// Takes over a call of the same body, with or without options. Only before it is awaited.
   AwaitedCall(Details&& its, Base&& call) noexcept

@@ -17,7 +17,8 @@ class Exchange {
   /// Takes the answer, which has no attachment; the exchange has left the table. The frame's bytes are
   /// valid during the call only.
   virtual void on_answer(const Frame& frame) = 0;
-  /// Chooses where the attachment of the answer goes. The exchange is in the table still.
+  /// Chooses where the attachment of the answer goes. The exchange is in the table still, unless the whole
+  /// attachment is here.
   virtual Landing on_answer_attachment(const Frame& frame) = 0;
   /// Takes the answer, whose attachment is complete: `landed`, or dropped. The exchange has left the table.
   virtual void on_answer_attachment_end(const Frame& frame, bool landed) = 0;

@@ -51,6 +51,8 @@ class OutgoingAttachment : private SendLease {
   bool is_lent() const noexcept { return leases_ != 0; }
   /// It comes first of all that is to be sent, so a device may be reading it.
   bool leads(const Outbox& outbox) const noexcept { return outbox.leads(*this); }
+  /// Nothing of it is to come, nothing of it is lent, and no mark of it stands.
+  bool is_over() const noexcept { return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent()); }
   /// Nothing more of it is queued. True when nothing of it is lent, nor a mark stands; otherwise
   /// on_returned() follows.
   bool give_up() noexcept {
@@ -71,7 +73,6 @@ class OutgoingAttachment : private SendLease {
  private:
   bool copy(Outbox& outbox, std::size_t bytes) noexcept;
   void on_released(bool sent) noexcept final;
-  bool is_over() const noexcept { return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent()); }
   /// Its marks may have been given to another attachment meanwhile.
   bool has_marks() const noexcept { return marks_ != nullptr && marks_->belong_to(*this); }
 

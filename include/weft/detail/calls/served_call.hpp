@@ -65,11 +65,11 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// `sink` is told by forget() that the call
   /// uses it no longer; the others outlive the call. Throws std::bad_alloc.
   static ServedCall& make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                          ServedRequest request, Buffer attachment = {}, bool has_parts = false);
+                          ServedRequest&& request, Buffer attachment = {}, bool has_parts = false);
   /// The same in place; `parts` outlive the record, or are null. One that is not made by make() ends where it
   /// is, and nobody lets it go.
-  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
-             ServedParts* parts = nullptr);
+  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+             ServedRequest&& request, ServedParts* parts = nullptr);
   ~ServedCall();
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;

@@ -28,11 +28,11 @@ class FunctionCaller {
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
-    return make_call<M>(WithoutDetails{}, std::forward<Given>(arguments)...);
+    return make_call<M, WithoutDetails>(WithoutDetails{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M>(WithDetails{options, false}, std::forward<Given>(arguments)...);
+    return make_call<M, WithDetails>(options, std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
@@ -67,11 +67,11 @@ class FunctionCaller {
 
   CallTarget& its_target() { return static_cast<Derived*>(this)->target(); }
 
-  template <auto M, typename Details, typename... Given>
-  auto make_call(Details&& details, Given&&... arguments) {
+  template <auto M, typename Details, typename Its, typename... Given>
+  auto make_call(const Its& its, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, std::forward<Details>(details),
-                                                 std::in_place, std::forward<Given>(arguments)...};
+      return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, its, std::in_place,
+                                                 std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
       return Task<Result<ResultOfMethod<M>>>{};

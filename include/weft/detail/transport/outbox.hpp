@@ -90,6 +90,9 @@ class Outbox {
   /// it), and their checksum is that of the copy. Sent at once, once it is whole, when it is much. Returns
   /// false when memory is out; nothing was queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Queues, as append_leased() does, all of an attachment that is short enough to be copied, right behind
+  /// its frame: the next `bytes` behind `from`, one or more, which are not lent. Passes them in `from`.
+  bool append_copied(RunCursor<const std::byte>& from, std::size_t bytes) noexcept;
   /// Tells what of leased memory is copied, and what is worth append_gathered().
   const LeasePolicy& lease_policy() const noexcept { return policy_.leases; }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
@@ -166,7 +169,6 @@ class Outbox {
 
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
-  bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
   // What is queued next goes to `to`; its position in the stream is the same.
