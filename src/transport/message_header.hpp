@@ -16,7 +16,7 @@ enum class MessageKind : std::uint8_t {
   kProbe = 1,     ///< the first one: this end can be heard
   kBytes = 2,     ///< the next bytes of the connection
   kPiece = 3,     ///< the next bytes too, by rendezvous: part of an attachment that was asked for (UCX)
-  kOffer = 4,     ///< the next bytes too, to be fetched from where they lie (RDMA)
+  kOffer = 4,     ///< the same, and behind them bytes that are to be fetched from where they lie (RDMA)
   kEndTaken = 5,  ///< the end was received, and so everything before it
   kFetched = 6,   ///< the first `value` bytes of what is offered were fetched
   kDecline = 7,   ///< of what is offered `value` bytes, its last, will not be fetched; see kAgain
@@ -38,6 +38,10 @@ constexpr std::uint32_t bit_of(MessageKind kind) {
 constexpr bool has_content(MessageKind kind) {
   return kind >= MessageKind::kBytes && kind <= MessageKind::kOffer;
 }
+/// Bytes of the connection may stand in it, and a sender of answers may tell in it what was fetched.
+constexpr bool has_bytes(MessageKind kind) {
+  return kind == MessageKind::kBytes || kind == MessageKind::kOffer;
+}
 constexpr bool has_value(MessageKind kind) {
   return (kind >= MessageKind::kFetched && kind <= MessageKind::kPlace) || kind == MessageKind::kReturn;
 }
@@ -53,26 +57,28 @@ constexpr bool comes_before_end(MessageKind kind) {
 /// The head of every message, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
-///  0 | version| kind   | zero            | granted                           |
+///  0 | version| kind   | runs   | zero   | granted                           |
 ///  8 | value                             | sequence                          |
 /// 16
 ///
 /// `granted` is how much the receiver of this message may have sent altogether, modulo 2^32: its credit is
-/// the difference to what it has sent. `sequence` counts the messages of one end from 0 on.
+/// the difference to what it has sent. `sequence` counts the messages of one end from 0 on. `runs` says how
+/// many runs of memory an offer names, at the end of its content; what stands before them is bytes.
 struct MessageHeader {
   MessageKind kind{};
   std::uint32_t granted = 0;
   std::uint32_t value = 0;
   std::uint32_t sequence = 0;
+  std::uint8_t runs = 0;
 };
 
 inline constexpr std::size_t kMessageHeaderBytes = 16;
-inline constexpr std::uint8_t kMessageVersion = 5;
+inline constexpr std::uint8_t kMessageVersion = 6;
 
 inline void store_message_header(std::byte* to, const MessageHeader& header) noexcept {
   store_le<std::uint64_t>(to, std::uint64_t{kMessageVersion} |
                                   std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 8 |
-                                  std::uint64_t{header.granted} << 32);
+                                  std::uint64_t{header.runs} << 16 | std::uint64_t{header.granted} << 32);
   store_le<std::uint64_t>(to + 8, std::uint64_t{header.value} | std::uint64_t{header.sequence} << 32);
 }
 
@@ -82,12 +88,13 @@ inline std::optional<MessageHeader> load_message_header(Bytes message) noexcept 
   const auto first = load_le<std::uint64_t>(message.data());
   const auto last = load_le<std::uint64_t>(message.data() + 8);
   const auto kind = static_cast<std::uint8_t>(first >> 8);
-  const bool right = (first & 0xFF) == kMessageVersion && (first >> 16 & 0xFFFF) == 0 &&
+  const bool right = (first & 0xFF) == kMessageVersion && (first >> 24 & 0xFF) == 0 &&
                      kind >= static_cast<unsigned>(MessageKind::kProbe) &&
                      kind <= static_cast<unsigned>(kLastMessageKind);
   if (!right) return std::nullopt;
   return MessageHeader{static_cast<MessageKind>(kind), static_cast<std::uint32_t>(first >> 32),
-                       static_cast<std::uint32_t>(last), static_cast<std::uint32_t>(last >> 32)};
+                       static_cast<std::uint32_t>(last), static_cast<std::uint32_t>(last >> 32),
+                       static_cast<std::uint8_t>(first >> 16)};
 }
 
 }  // namespace weft::detail

@@ -27,7 +27,9 @@ bool MessageProtocol::check(const MessageHeader& header, std::size_t content_byt
     misbehaved("sent a message that is not used");
   } else if ((content_bytes > 0) != has_content(header.kind)) {
     misbehaved("mixes up bytes and control");
-  } else if ((header.value != 0) != has_value(header.kind)) {
+  } else if ((header.runs != 0) != (header.kind == MessageKind::kOffer)) {
+    misbehaved("mixes up bytes and offers");
+  } else if ((header.value != 0) != has_value(header.kind) && !rules_.tells_fetched(header.kind)) {
     misbehaved("sent a number that means nothing");
   }
   return !misbehaves();
@@ -100,10 +102,14 @@ MessageHeader MessageProtocol::stamp(Control control, std::uint32_t units) noexc
   forget(kind);
   credit_.spend(rules_.all_cost ? 1 : units);
   if (kind == MessageKind::kReturn) credit_.spend(control.value);
+  if (rules_.tells_fetched(kind)) {
+    forget(MessageKind::kFetched);
+    control.value = std::exchange(amounts_[place_of(MessageKind::kFetched)], 0);
+  }
   if (adds_up(kind)) amounts_[place_of(kind)] -= control.value;
   end_left_ = end_left_ || kind == MessageKind::kEnd;
   end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
-  return {kind, credit_.tell(), control.value, stamped_++};
+  return {kind, credit_.tell(), control.value, stamped_++, control.runs};
 }
 
 }  // namespace weft::detail

@@ -36,12 +36,19 @@ class MessageProtocol {
     std::uint32_t credit_due = 0;
     /// Name of the carrier, for people: "over UCX".
     const char* over = "";
+
+    /// Messages with bytes do, where there is anything to fetch.
+    bool tells_fetched(MessageKind kind) const noexcept {
+      return has_bytes(kind) && (kinds & bit_of(MessageKind::kFetched)) != 0;
+    }
   };
   struct Control {
-    constexpr Control(MessageKind its_kind, std::uint32_t its_value = 0) noexcept
-        : kind(its_kind), value(its_value) {}
+    constexpr Control(MessageKind its_kind, std::uint32_t its_value = 0, std::uint8_t its_runs = 0) noexcept
+        : kind(its_kind), value(its_value), runs(its_runs) {}
     MessageKind kind;
     std::uint32_t value;
+    /// Of an offer.
+    std::uint8_t runs;
   };
 
   explicit MessageProtocol(const Rules& rules) noexcept : rules_(rules), credit_(rules.credit_max) {}
@@ -76,7 +83,8 @@ class MessageProtocol {
   /// It is not, unless it has left.
   void forget(MessageKind kind) noexcept { wanted_ &= ~bit_of(kind); }
   bool wants(MessageKind kind) const noexcept { return (wanted_ & bit_of(kind)) != 0; }
-  bool wants_any() const noexcept { return wanted_ != 0; }
+  /// Returns the kinds of all that are, a bit each.
+  std::uint32_t wanted() const noexcept { return wanted_; }
   /// The control message that is to be sent next and may be; what has become pointless is forgotten. Nothing
   /// changes until it is stamped, so that a posting that fails is tried again.
   std::optional<Control> due() noexcept;
@@ -84,8 +92,8 @@ class MessageProtocol {
   bool may_send_bytes() const noexcept {
     return credit_.left() > (rules_.all_cost ? MessageCredit::kKeptByBytes : 0);
   }
-  /// The head of a message that is being posted now, which counts as sent. `units` is what it takes of the
-  /// credit where not all cost the same.
+  /// The head of a message that is being posted now, which counts as sent. With bytes it also tells what was
+  /// fetched. `units` is what it takes of the credit where not all cost the same.
   MessageHeader stamp(Control control, std::uint32_t units = 0) noexcept;
   void end() noexcept {
     ended_ = true;

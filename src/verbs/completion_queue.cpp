@@ -53,14 +53,15 @@ CompletionQueue::CompletionQueue(Private, Loop& loop, std::shared_ptr<Device> de
 Status CompletionQueue::start(const CompletionQueueOptions& options) {
   Driver& driver = device_->driver();
   if (options.event_channel) {
-    channel_ = driver.create_comp_channel(device_->handle());
-    if (channel_ == nullptr) return call_status(errno, "making a completion channel");
-    const int flags = ::fcntl(channel_->fd, F_GETFL);
-    if (flags < 0 || ::fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+    channel_.handle = driver.create_comp_channel(device_->handle());
+    if (channel_.handle == nullptr) return call_status(errno, "making a completion channel");
+    const int flags = ::fcntl(channel_.handle->fd, F_GETFL);
+    if (flags < 0 || ::fcntl(channel_.handle->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
       return call_status(errno, "a completion channel");
     }
   }
-  handle_ = driver.create_cq(device_->handle(), static_cast<int>(entries_), this, channel_, options.vector);
+  handle_ =
+      driver.create_cq(device_->handle(), static_cast<int>(entries_), this, channel_.handle, options.vector);
   if (handle_ == nullptr) return call_status(errno, "making a completion queue");
   auto added = loop_.add_poller(*this);
   added_ = added.ok();
@@ -73,10 +74,10 @@ CompletionQueue::~CompletionQueue() {
   if (added_) loop_.remove_poller(*this);
   Driver& driver = device_->driver();
   if (handle_ != nullptr) {
-    if (channel_ != nullptr) take_events();
+    if (channel_.handle != nullptr) take_event();
     driver.destroy_cq(handle_);
   }
-  if (channel_ != nullptr) driver.destroy_comp_channel(channel_);
+  if (channel_.handle != nullptr) driver.destroy_comp_channel(channel_.handle);
   table_->close();
 }
 
@@ -168,21 +169,24 @@ void CompletionQueue::drain() noexcept {
   }
 }
 
-// An event that was raised is taken before the next one is asked for, or the channel stays readable for ever.
-void CompletionQueue::take_events() noexcept {
+// A device raises one event for each time that it was asked, so there is none to be looked for after that.
+void CompletionQueue::take_event() noexcept {
   Driver& driver = device_->driver();
-  unsigned taken = 0;
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (driver.get_cq_event(channel_, &queue, &context) == 0) ++taken;
-  if (taken > 0) driver.ack_cq_events(handle_, taken);
+  if (!channel_.asked || driver.get_cq_event(channel_.handle, &queue, &context) != 0) return;
+  driver.ack_cq_events(handle_, 1);
+  channel_.asked = false;
 }
 
-// Drained, armed, and drained again: what completed in between raises no event.
+// Drained, armed, and drained again: what completed in between raises no event. An event that was raised is
+// taken before the next one is asked for, or the channel stays readable for ever. Each of the two is a system
+// call.
 bool CompletionQueue::arm() {
-  if (channel_ == nullptr) return false;
-  take_events();
-  if (ibv_req_notify_cq(handle_, 0) != 0) return false;
+  if (channel_.handle == nullptr) return false;
+  take_event();
+  if (!channel_.asked && ibv_req_notify_cq(handle_, 0) != 0) return false;
+  channel_.asked = true;
   return poll() == 0;
 }
 

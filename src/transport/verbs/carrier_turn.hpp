@@ -25,6 +25,7 @@ class CarrierTurn : public Ready, public ListHook<StarvedTag> {
   void touch() noexcept {
     if (!closed_ && !is_scheduled()) loop_.schedule(*this);
   }
+  void at_turn_end(TurnEndHook& hook) noexcept { loop_.at_turn_end(hook); }
   /// The carrier is of no further use. The first reason is kept.
   void fail(Status why) noexcept {
     if (failure_.ok()) failure_ = std::move(why);

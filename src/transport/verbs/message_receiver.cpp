@@ -37,16 +37,30 @@ bool MessageReceiver::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
   if (!header) return protocol_.misbehaved("sent a message of another protocol or version"), false;
   const Bytes content = message.subspan(kMessageHeaderBytes);
   if (!protocol_.check(*header, content.size()) || !protocol_.take(*header)) return false;
-  if (!take_kind(*header, content)) return false;
-  inbox_.add_bytes(slot, bytes);
+  if (has_bytes(header->kind) && header->value > 0) offered_.fetched(header->value);
+  return take_kind(*header, slot, content);
+}
+
+// Its bytes are to be received, unless they are behind something that is declined.
+bool MessageReceiver::keep(std::uint32_t slot, std::size_t bytes) noexcept {
+  if (bytes == 0 || offers_.declining()) return false;
+  inbox_.add_bytes(slot, kMessageHeaderBytes + bytes);
   return true;
 }
 
-// True for a message whose bytes are to be received.
-bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noexcept {
+bool MessageReceiver::take_offer(const MessageHeader& header, std::uint32_t slot, Bytes content) noexcept {
+  const std::size_t named = header.runs * verbs::RemoteMemory::kEncodedBytes;
+  if (named > content.size()) return protocol_.misbehaved("made an impossible offer"), false;
+  const bool kept = keep(slot, content.size() - named);
+  offers_.offered(content.last(named));
+  return kept;
+}
+
+// True when the slot is kept.
+bool MessageReceiver::take_kind(const MessageHeader& header, std::uint32_t slot, Bytes content) noexcept {
   switch (header.kind) {
     case MessageKind::kBytes:
-      return !offers_.declining();
+      return keep(slot, content.size());
     case MessageKind::kReclaim:
       protocol_.want(MessageKind::kReturn);
       return false;
@@ -58,8 +72,7 @@ bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noex
       inbox_.add(Inbox::Kind::kEnd);
       return false;
     case MessageKind::kOffer:
-      offers_.offered(content);
-      return false;
+      return take_offer(header, slot, content);
     case MessageKind::kFetched:
       offered_.fetched(header.value);
       return false;
@@ -67,6 +80,7 @@ bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noex
       offered_.declined(header.value);
       return false;
     case MessageKind::kWithdraw:
+      sender_.hurry();
       decline_what_waits();
       offers_.withdrawn();
       return false;
@@ -124,11 +138,24 @@ Moved MessageReceiver::receive(std::span<const iovec> into, std::span<const iove
 Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec> landing) {
   // Where the whole landing is listed, a place behind it is for the bytes after the attachment.
   const auto moved = offers_.fetch(landing, landing.size() < into.size());
-  if (!moved) decline_what_waits();
+  if (!moved) {
+    decline_what_waits();
+  } else if (moved->kind == Moved::Kind::kSome) {
+    let_fetched_wait(moved->bytes);
+  }
   sender_.send_control_if_wanted();
   if (!moved) return receive(into, {});
   if (protocol_.misbehaves()) turn_.touch();
   return *moved;
+}
+
+// With the calls that follow from it, unless it is so much that the peer may wait for it.
+void MessageReceiver::let_fetched_wait(std::size_t bytes) noexcept {
+  if (bytes <= kFetchedWaitsMax) {
+    sender_.let_fetched_wait();
+  } else {
+    sender_.hurry();
+  }
 }
 
 void MessageReceiver::read_ahead(std::size_t left, LandingsAhead& ahead) {

@@ -58,10 +58,13 @@ class MessageReceiver final : private ReadOwner {
  private:
   void on_read() noexcept override;
   bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
-  bool take_kind(const MessageHeader& header, Bytes content) noexcept;
+  bool take_kind(const MessageHeader& header, std::uint32_t slot, Bytes content) noexcept;
+  bool take_offer(const MessageHeader& header, std::uint32_t slot, Bytes content) noexcept;
+  bool keep(std::uint32_t slot, std::size_t bytes) noexcept;
   void give_back(std::uint32_t slot) noexcept;
   std::size_t copy(std::span<const iovec> into) noexcept;
   Moved fetch(std::span<const iovec> into, std::span<const iovec> landing);
+  void let_fetched_wait(std::size_t bytes) noexcept;
   void decline_what_waits() noexcept;
   bool about_an_offer() const noexcept { return offered_.waits_for_answer() || !offers_.empty(); }
 

@@ -26,15 +26,21 @@ void MessageSender::peer_ready() noexcept {
 }
 
 // The shortest message that a peer may take has room for the longest list.
-bool MessageSender::send_offer(std::span<const verbs::RemoteMemory> runs) noexcept {
+bool MessageSender::send_offer(const BytesBefore& before,
+                               std::span<const verbs::RemoteMemory> runs) noexcept {
   constexpr std::size_t kEach = verbs::RemoteMemory::kEncodedBytes;
   static_assert(kMessageHeaderBytes + kRunsOfferedMax * kEach <= kMessageBytesMin);
   std::array<std::byte, kRunsOfferedMax * kEach> encoded;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::ranges::copy(runs[i].encode(), encoded.data() + i * kEach);
   }
-  const iovec content{encoded.data(), runs.size() * kEach};
-  return may_send_bytes() && queue_.post(MessageKind::kOffer, {&content, 1}, content.iov_len);
+  std::array<iovec, kPiecesBeforeMax + 1> content;
+  const std::size_t pieces = before.pieces.size();
+  std::ranges::copy(before.pieces, content.begin());
+  content[pieces] = {encoded.data(), runs.size() * kEach};
+  const MessageProtocol::Control offer{MessageKind::kOffer, 0, static_cast<std::uint8_t>(runs.size())};
+  return may_send_bytes() &&
+         post_bytes(offer, std::span{content}.first(pieces + 1), before.bytes + content[pieces].iov_len);
 }
 
 bool MessageSender::send_again() noexcept {
@@ -43,6 +49,7 @@ bool MessageSender::send_again() noexcept {
 
 void MessageSender::send_control() noexcept {
   while (connected_ && peer_ready_ && !turn_.closed() && !turn_.failed()) {
+    if (late_.waits()) return;
     const auto control = protocol_.due();
     if (!control || !queue_.has_place_for_control()) return;
     if (!queue_.post(*control, {}, 0)) return;

@@ -9,6 +9,7 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/carrier_terms.hpp"
+#include "transport/verbs/late_answer.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "transport/verbs/send_queue.hpp"
 
@@ -24,6 +25,8 @@ class MessageSender final : public RendezvousQueue {
  public:
   MessageSender(MessageProtocol& protocol, SendQueue& queue, CarrierTurn& turn) noexcept
       : protocol_(protocol), queue_(queue), turn_(turn) {}
+  MessageSender(const MessageSender&) = delete;
+  MessageSender& operator=(const MessageSender&) = delete;
 
   void take_terms(const CarrierTerms& peers) noexcept;
   void connected() noexcept;
@@ -39,27 +42,42 @@ class MessageSender final : public RendezvousQueue {
   }
   /// Sends the first `bytes` of `from` in a message. False when nothing was sent.
   bool send_bytes(std::span<const iovec> from, std::size_t bytes) noexcept {
-    return may_send_bytes() && queue_.post(MessageKind::kBytes, from, bytes);
+    return may_send_bytes() && post_bytes(MessageKind::kBytes, from, bytes);
   }
-  bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept override;
+  bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept override;
   bool send_again() noexcept override;
   std::size_t places_for_reads() const noexcept override { return queue_.places_for_reads(); }
   std::size_t begin_reads(std::span<const Read> reads) noexcept override { return queue_.begin_reads(reads); }
 
+  /// That something was fetched may be told with bytes that leave in this turn.
+  void let_fetched_wait() noexcept { late_.begin(); }
+  /// It may not: somebody waits for it.
+  void hurry() noexcept {
+    late_.end();
+    send_control_if_wanted();
+  }
   /// Sends the control messages that are due, as far as they may be now.
   void send_control() noexcept;
   /// The same, for where mostly none is due.
   void send_control_if_wanted() noexcept {
-    if (protocol_.wants_any()) [[unlikely]]
+    if (protocol_.wanted() != 0) [[unlikely]]
       send_control();
   }
   /// The end of sending and the answer to the peer's are there, and the device is done.
   bool all_left() const noexcept;
 
  private:
+  bool post_bytes(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept {
+    if (!queue_.post(message, from, bytes)) return false;
+    late_.end();  // it is told with them
+    return true;
+  }
+
   MessageProtocol& protocol_;
   SendQueue& queue_;
   CarrierTurn& turn_;
+  LateAnswer late_{protocol_, turn_,
+                   [](void* its) noexcept { static_cast<MessageSender*>(its)->send_control(); }, this};
   std::size_t peer_message_bytes_ = 0;
   bool connected_ = false;
   bool peer_ready_ = false;

@@ -52,6 +52,10 @@ class OfferChoice {
   /// All of `next` are runs that may be offered together with more of their list.
   bool may_go_on(std::span<const iovec> next) noexcept;
 
+  /// Nothing is left of what is copied for some reason: choose() may be asked about what is behind the next
+  /// bytes before these are sent.
+  bool looks_ahead() const noexcept { return to_copy_ == 0 && left_out_ == 0 && !next_is_declined_; }
+
   /// Bytes that were not chosen were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
   /// Of what is begun next so many bytes are copied.

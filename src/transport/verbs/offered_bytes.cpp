@@ -54,11 +54,12 @@ void OfferedBytes::roll_back() noexcept {
 }
 
 // Until some of it is offered the owner of the memory may take it without asking.
-bool OfferedBytes::offer(std::span<const iovec> next, std::size_t leased) noexcept {
-  if (next.size() > 1) return offer_list(next);
+bool OfferedBytes::offer(std::span<const iovec> next, std::size_t leased,
+                         const BytesBefore& before) noexcept {
+  if (next.size() > 1) return offer_list(next, before);
   const std::size_t rest = to_offer_ > 0 ? to_offer_ : leased;
   const std::size_t size = std::min(rest, kOfferBytes);
-  const bool offered = has_room_for(size) && offer_piece(next.front().iov_base, size);
+  const bool offered = has_room_for(size) && offer_piece(next.front().iov_base, size, before);
   if (offered) to_offer_ = rest - size;
   if (to_offer_ == 0) memory_.reset();
   return offered;
@@ -68,26 +69,28 @@ bool OfferedBytes::has_room_for(std::size_t bytes) const noexcept {
   return begun_.offers() < kOffersMax && unanswered_ + bytes <= kOfferedBytesMax;
 }
 
-bool OfferedBytes::offer_piece(const void* begin, std::size_t bytes) noexcept {
+bool OfferedBytes::offer_piece(const void* begin, std::size_t bytes, const BytesBefore& before) noexcept {
   const verbs::RemoteMemory piece{reinterpret_cast<std::uintptr_t>(begin), bytes, memory_->rkey()};
-  return send_offer({&piece, 1}, bytes);
+  return send_offer(before, {&piece, 1}, bytes);
 }
 
-bool OfferedBytes::offer_list(std::span<const iovec> runs) noexcept {
+bool OfferedBytes::offer_list(std::span<const iovec> runs, const BytesBefore& before) noexcept {
   std::array<verbs::RemoteMemory, kRunsOfferedMax> listed;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     listed[i] = {reinterpret_cast<std::uintptr_t>(runs[i].iov_base), runs[i].iov_len, memory_->rkey()};
     bytes += runs[i].iov_len;
   }
-  const bool offered = has_room_for(bytes) && send_offer(std::span{listed}.first(runs.size()), bytes);
+  const bool offered = has_room_for(bytes) && send_offer(before, std::span{listed}.first(runs.size()), bytes);
   memory_.reset();
   return offered;
 }
 
-bool OfferedBytes::send_offer(std::span<const verbs::RemoteMemory> runs, std::size_t bytes) noexcept {
-  short_of_credit_ = !queue_.send_offer(runs);
+bool OfferedBytes::send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs,
+                              std::size_t bytes) noexcept {
+  short_of_credit_ = !queue_.send_offer(before, runs);
   if (short_of_credit_) return false;
+  if (before.bytes > 0) begun_.add_sent(before.bytes);
   begun_.add_offer(bytes, memory_);
   unanswered_ += bytes;
   return true;

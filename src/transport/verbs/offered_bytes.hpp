@@ -57,8 +57,9 @@ class OfferedBytes {
   std::size_t take_done() noexcept { return begun_.take_done(); }
   /// True when more may be begun. Rolls back if that is due.
   bool goes_on() noexcept;
-  /// Offers from what takes() took, or all of it where it is a list. False when no more may be offered now.
-  bool offer(std::span<const iovec> next, std::size_t leased) noexcept;
+  /// Offers from what takes() took, or all of it where it is a list, and sends `before`, which stands before
+  /// it, in the same message. False when no more may be offered now; nothing was sent then.
+  bool offer(std::span<const iovec> next, std::size_t leased, const BytesBefore& before = {}) noexcept;
   /// Bytes were sent, so many, behind all that is begun.
   void sent(std::size_t bytes) noexcept { begun_.add_sent(bytes); }
   /// There is no credit, place or memory to send what is begun next.
@@ -85,9 +86,10 @@ class OfferedBytes {
  private:
   bool interrupted() const noexcept { return declined_ || withdrawn_; }
   bool has_room_for(std::size_t bytes) const noexcept;
-  bool offer_piece(const void* begin, std::size_t bytes) noexcept;
-  bool offer_list(std::span<const iovec> runs) noexcept;
-  bool send_offer(std::span<const verbs::RemoteMemory> runs, std::size_t bytes) noexcept;
+  bool offer_piece(const void* begin, std::size_t bytes, const BytesBefore& before) noexcept;
+  bool offer_list(std::span<const iovec> runs, const BytesBefore& before) noexcept;
+  bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs,
+                  std::size_t bytes) noexcept;
   void roll_back() noexcept;
 
   RendezvousQueue& queue_;

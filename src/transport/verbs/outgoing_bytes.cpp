@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 
+#include "transport/verbs/limits.hpp"
+
 namespace weft::detail::verbs_carrier {
 
 namespace {
@@ -29,25 +31,55 @@ std::span<const iovec> behind(std::span<const iovec> from, std::size_t bytes,
 
 }  // namespace
 
-// As much as a message holds; it ends before what is to be offered. 0 when nothing may be sent now.
-inline std::size_t OutgoingBytes::send_message(std::span<const iovec> from) {
-  const std::size_t room = std::min(sender_.peer_message_bytes(), message_bytes_) - kMessageHeaderBytes;
-  std::size_t bytes = from.front().iov_len;
-  for (std::size_t next = 1; next < from.size() && bytes < room; ++next) {
+// Of a message, without its head.
+inline std::size_t OutgoingBytes::room() const noexcept {
+  return std::min(sender_.peer_message_bytes(), message_bytes_) - kMessageHeaderBytes;
+}
+
+// As much as a message holds; it ends before what is to be offered.
+inline OutgoingBytes::Part OutgoingBytes::next_part(std::span<const iovec> from) {
+  Part part{.bytes = from.front().iov_len};
+  for (std::size_t next = 1; next < from.size() && part.bytes < room(); ++next) {
     // A list is offered from its beginning on, or not.
     const bool goes_on = offered_.choice().is_run(from[next - 1]) && offered_.choice().is_run(from[next]);
-    if (!goes_on && offered_.choice().may_take(from.subspan(next))) break;
-    bytes += from[next].iov_len;
+    if (!goes_on && offered_.choice().may_take(from.subspan(next))) {
+      part.pieces_before_offer = next;
+      break;
+    }
+    part.bytes += from[next].iov_len;
   }
-  bytes = std::min(bytes, room);
-  if (!sender_.send_bytes(from, bytes)) return 0;
-  offered_.choice().copied(bytes);
-  return bytes;
+  part.bytes = std::min(part.bytes, room());
+  return part;
+}
+
+// 0 when nothing may be sent now.
+inline std::size_t OutgoingBytes::send_part(std::span<const iovec> from, const Part& part) {
+  if (!sender_.send_bytes(from, part.bytes)) return 0;
+  offered_.choice().copied(part.bytes);
+  return part.bytes;
+}
+
+// Beside the longest list.
+inline bool OutgoingBytes::may_join(const Part& part) noexcept {
+  return part.pieces_before_offer > 0 && part.pieces_before_offer <= kPiecesBeforeMax &&
+         part.bytes + kRunsOfferedMax * verbs::RemoteMemory::kEncodedBytes <= room() &&
+         offered_.choice().looks_ahead();
+}
+
+// Sends a part together with the offer behind it. False when that cannot be offered now.
+bool OutgoingBytes::join(std::span<const iovec> from, const Part& part) {
+  const auto before = from.first(part.pieces_before_offer);
+  const auto behind = from.subspan(part.pieces_before_offer);
+  const std::size_t leased = behind.front().iov_len;
+  const std::size_t pieces = offered_.takes(behind, leased);
+  return pieces > 0 && offered_.offer(behind.first(pieces), leased, {before, part.bytes});
 }
 
 Moved OutgoingBytes::send(std::span<const iovec> from, std::size_t leased) {
   if (!offered_.idle() || offered_.takes(from, leased) > 0) return send_around_offers(from, leased);
-  if (const std::size_t sent = send_message(from); sent > 0) return Moved::some(sent, false);
+  const Part part = next_part(from);
+  if (may_join(part)) return send_around_offers(from, leased);
+  if (const std::size_t sent = send_part(from, part); sent > 0) return Moved::some(sent, false);
   blocked_ = true;
   return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
 }
@@ -77,7 +109,11 @@ bool OutgoingBytes::begin_next(std::span<const iovec> from, std::size_t leased, 
     return offered_.offer(from.first(pieces), leased);
   }
   if (is_cut && offered_.choice().may_go_on(from)) return false;
-  const std::size_t bytes = send_message(from);
+  const Part part = next_part(from);
+  const bool was_idle = offered_.begun() == 0;
+  // What stood before the offer is done then, and the list behind it is shown from its beginning on.
+  if (may_join(part) && join(from, part)) return !was_idle;
+  const std::size_t bytes = send_part(from, part);
   if (bytes > 0) {
     offered_.sent(bytes);
   } else {

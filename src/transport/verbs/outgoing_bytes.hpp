@@ -13,7 +13,8 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Sends a carrier's bytes: in messages, or offers them, whichever is next.
+/// Sends a carrier's bytes: in messages, or offers them, whichever is next. The bytes before an offer go in
+/// its message if they are few.
 ///
 ///   free --send() meets no credit, place or memory, or all is begun--> blocked --take_writable()--> free
 ///
@@ -35,7 +36,19 @@ class OutgoingBytes {
   }
 
  private:
-  std::size_t send_message(std::span<const iovec> from);
+  /// The part of what is to be sent that one message has room for.
+  struct Part {
+    std::size_t bytes = 0;
+    /// Number of whole pieces that it consists of where it ends before something that is to be offered; else
+    /// 0.
+    std::size_t pieces_before_offer = 0;
+  };
+
+  std::size_t room() const noexcept;
+  Part next_part(std::span<const iovec> from);
+  std::size_t send_part(std::span<const iovec> from, const Part& part);
+  bool may_join(const Part& part) noexcept;
+  bool join(std::span<const iovec> from, const Part& part);
   Moved send_around_offers(std::span<const iovec> from, std::size_t leased);
   bool begin_next(std::span<const iovec> from, std::size_t leased, bool is_cut);
 

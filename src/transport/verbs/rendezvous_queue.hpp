@@ -2,6 +2,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <span>
@@ -17,12 +18,19 @@ struct Read {
   std::span<ibv_sge> into{};
 };
 
+/// Bytes that go in the same message as an offer, which stands behind them: whole pieces.
+struct BytesBefore {
+  std::span<const iovec> pieces{};
+  std::size_t bytes = 0;
+};
+
 /// Carries out what OfferedBytes and FetchedOffers decide. Not called inside a poll.
 class RendezvousQueue {
  public:
-  /// Offers `runs`, kRunsOfferedMax at most, to the peer, as one. False when nothing was sent: there is no
-  /// credit, no place or no memory now, or the device refused it and the carrier has failed.
-  virtual bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept = 0;
+  /// Offers `runs`, kRunsOfferedMax at most, to the peer, as one, behind `before`, which has room beside
+  /// them. False when nothing was sent: there is no credit, no place or no memory now, or the device refused
+  /// it and the carrier has failed.
+  virtual bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept = 0;
   /// Tells the peer that what was declined, and all behind it, comes again. False: the same.
   virtual bool send_again() noexcept = 0;
   /// Returns how many reads may be begun now.

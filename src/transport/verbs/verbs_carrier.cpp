@@ -161,6 +161,7 @@ bool VerbsCarrier::wait_until(Done done, TimePoint latest) {
 // was asked for long already is not waited for again.
 Moved VerbsCarrier::reclaim(Lent what) {
   static_cast<void>(gives_back_at_once(what));  // asks for it
+  sender_.hurry();                              // the peer may wait as we do
   const bool sending = what == Lent::kSending;
   const TimePoint latest = sending ? offered_.withdrawn_at() + kAnswerAtMost : TimePoint::max();
   if (!wait_until([&] { return !is_lent(what, offered_, receiver_.offers()); }, latest))

@@ -91,6 +91,14 @@ MessageHeader with_value(RawVerbsPeer& peer, MessageKind kind, std::uint32_t val
   return header;
 }
 
+/// `runs` of 0 are as many as there are whole ones.
+void offer(RawVerbsPeer& peer, const std::string& content, std::size_t runs = 0) {
+  MessageHeader header = peer.header(MessageKind::kOffer);
+  const std::size_t whole = content.size() / verbs::RemoteMemory::kEncodedBytes;
+  header.runs = static_cast<std::uint8_t>(runs > 0 ? runs : whole);
+  peer.send(header, content);
+}
+
 MessageHeader with_granted(RawVerbsPeer& peer, std::uint32_t difference) {
   MessageHeader header = peer.header(MessageKind::kCredit);
   header.granted += difference;
@@ -162,30 +170,40 @@ const std::vector<carrier_testing::Misdeed<RawVerbsPeer>> kMisdeeds = carrier_te
     {"an offer after the end",
      [](RawVerbsPeer& peer) {
        peer.send(MessageKind::kEnd);
-       peer.send(MessageKind::kOffer, offer_text(100'000));
+       offer(peer, offer_text(100'000));
      }},
-    {"an offer of nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(0)); }},
+    {"an offer of nothing", [](RawVerbsPeer& peer) { offer(peer, offer_text(0)); }},
     {"an offer of a gigabyte",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(1u << 30)); }},
+     [](RawVerbsPeer& peer) { offer(peer, offer_text(1u << 30)); }},
     {"an offer beyond the end of all memory",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(~std::uint64_t{0})); }},
+     [](RawVerbsPeer& peer) { offer(peer, offer_text(~std::uint64_t{0})); }},
     {"an offer of a list with nothing in it",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(100) + offer_text(0) + offer_text(100)); }},
+     [](RawVerbsPeer& peer) { offer(peer, offer_text(100) + offer_text(0) + offer_text(100)); }},
     {"an offer of a list with more than may be offered",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(1u << 20) + offer_text(1)); }},
+     [](RawVerbsPeer& peer) { offer(peer, offer_text(1u << 20) + offer_text(1)); }},
     {"an offer of a list beyond the end of all memory",
      [](RawVerbsPeer& peer) {
-       peer.send(MessageKind::kOffer, offer_text(1000) + offer_text(~std::uint64_t{0} - 999));
+       offer(peer, offer_text(1000) + offer_text(~std::uint64_t{0} - 999));
      }},
     {"an offer of too many runs",
      [](RawVerbsPeer& peer) {
        std::string runs;
        for (int i = 0; i < 33; ++i) runs += offer_text(4096);
-       peer.send(MessageKind::kOffer, runs);
+       offer(peer, runs);
      }},
     {"a list and half a run",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9) + offer_text(9).substr(1)); }},
-    {"half an offer", [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9).substr(1)); }},
+     [](RawVerbsPeer& peer) { offer(peer, offer_text(9) + offer_text(9).substr(1), 2); }},
+    {"half an offer", [](RawVerbsPeer& peer) { offer(peer, offer_text(9).substr(1), 1); }},
+    {"an offer that names no memory",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9)); }},
+    {"bytes that name memory",
+     [](RawVerbsPeer& peer) {
+       MessageHeader header = peer.header(MessageKind::kBytes);
+       header.runs = 1;
+       peer.send(header, offer_text(9));
+     }},
+    {"bytes that tell of more than was offered",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kBytes, 1), endless_frame()); }},
     {"fetches what was not offered",
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kFetched, 1)); }},
     {"fetches nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kFetched); }},
@@ -196,7 +214,7 @@ const std::vector<carrier_testing::Misdeed<RawVerbsPeer>> kMisdeeds = carrier_te
     {"ends before what it offers is answered",
      [](RawVerbsPeer& peer) {
        peer.send(MessageKind::kBytes, endless_frame());
-       for (int i = 0; i < 2; ++i) peer.send(MessageKind::kOffer, offer_text(100'000));
+       for (int i = 0; i < 2; ++i) offer(peer, offer_text(100'000));
        peer.send(MessageKind::kEnd);
      }},
     {"two ends",

@@ -112,6 +112,8 @@ TEST(MessageProtocol, WhatAPeerMayNotDoIsNamedAndEndsAllTaking) {
        }},
       {"mixes up", [](auto& from, auto& to) { to.check(from.stamp(kBytes), 0); }},
       {"mixes up", [](auto& from, auto& to) { to.check(from.stamp(kEnd), 1); }},
+      {"mixes up bytes and offers", [](auto& from, auto& to) { to.check(from.stamp(kOffer), 1); }},
+      {"mixes up bytes and offers", [](auto& from, auto& to) { to.check(from.stamp({kBytes, 0, 1}), 1); }},
       {"in another order",
        [&](auto& from, auto& to) {
          from.stamp(kCredit);
@@ -174,6 +176,28 @@ TEST(MessageProtocol, BytesLeaveCreditForAnAnswerAndForNewsOfCredit) {
   one.credit().grant(1);
   one.want(MessageKind::kCredit);
   EXPECT_FALSE(one.due());
+}
+
+TEST(MessageProtocol, WhatWasFetchedIsToldWithBytes) {
+  for (const MessageKind kind : {MessageKind::kBytes, MessageKind::kOffer}) {
+    Pair pair;
+    MessageProtocol& one = pair.one.protocol;
+    one.want(MessageKind::kFetched, 7);
+    one.want(MessageKind::kFetched, 5);
+    EXPECT_EQ(one.wanted(), bit_of(MessageKind::kFetched));
+    const MessageHeader header =
+        one.stamp({kind, 0, kind == MessageKind::kOffer ? std::uint8_t{2} : std::uint8_t{0}});
+    EXPECT_EQ(header.value, 12u);
+    EXPECT_EQ(header.runs, kind == MessageKind::kOffer ? 2u : 0u);
+    EXPECT_TRUE(pair.other.receive(header));
+    EXPECT_EQ(one.wanted(), 0u);
+    EXPECT_TRUE(pair.one.post().empty()) << "told already";
+  }
+}
+
+TEST(MessageProtocol, BytesTellOfNothingWhereNothingIsFetched) {
+  MessageProtocol plain{{.kinds = kCommonMessageKinds, .credit_max = 100, .over = "in a test"}};
+  EXPECT_FALSE(plain.check({MessageKind::kBytes, 0, 1, 0}, 1));
 }
 
 TEST(MessageProtocol, APeerWithoutCreditIsFoundOutAndAGrantReachesItWithAnyMessage) {

@@ -26,9 +26,10 @@ struct NotingQueue final : RendezvousQueue {
     std::vector<ibv_sge> into;
   };
 
-  bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept override {
+  bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept override {
     if (room == 0) return false;
     --room;
+    bytes_before += before.bytes;
     offers.push_back(runs.front());
     lists.emplace_back(runs.begin(), runs.end());
     return true;
@@ -48,6 +49,8 @@ struct NotingQueue final : RendezvousQueue {
 
   std::size_t room = 100;
   int agains = 0;
+  /// Bytes that went in the same messages as offers.
+  std::size_t bytes_before = 0;
   /// The first run of each, and all of them.
   std::vector<verbs::RemoteMemory> offers;
   std::vector<std::vector<verbs::RemoteMemory>> lists;

@@ -81,6 +81,7 @@ class Run {
  public:
   enum class Action : std::uint8_t {
     kSend,
+    kJoin,
     kArrive,
     kReceive,
     kReadAhead,
@@ -109,6 +110,9 @@ class Run {
     switch (action) {
       case Action::kSend:
         send();
+        break;
+      case Action::kJoin:
+        join();
         break;
       case Action::kArrive:
         arrive();
@@ -168,6 +172,7 @@ class Run {
     return wrong_;
   }
   /// Reads of the second attachment are or were under way before its turn.
+  bool joins() const { return joined_ > 0; }
   bool reads_ahead() { return queue_.begun_for_second && received_ < kAttachmentBytes + 2 * kHeadBytes; }
 
  private:
@@ -177,14 +182,20 @@ class Run {
     MessageKind kind;
     std::uint32_t value = 0;
     std::vector<std::byte> bytes{};
+    /// Of an offer, at the end of its bytes.
+    std::size_t runs = 0;
   };
   struct ReadUnderWay {
     std::uint64_t from = 0;
     std::vector<ibv_sge> into{};
   };
   struct Queue final : RendezvousQueue {
-    bool send_offer(std::span<const verbs::RemoteMemory> runs) noexcept override {
-      Message message{MessageKind::kOffer};
+    bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept override {
+      Message message{.kind = MessageKind::kOffer, .runs = runs.size()};
+      for (const iovec& piece : before.pieces) {
+        const auto* const bytes = static_cast<const std::byte*>(piece.iov_base);
+        message.bytes.insert(message.bytes.end(), bytes, bytes + piece.iov_len);
+      }
       for (const verbs::RemoteMemory& run : runs) {
         const auto encoded = run.encode();
         message.bytes.insert(message.bytes.end(), encoded.begin(), encoded.end());
@@ -286,6 +297,23 @@ class Run {
     offered_.choice().copied(size_of(piece) - at);
     offered_.sent(size_of(piece) - at);
   }
+  // The second head and the offer of what is behind it in one message.
+  void join() {
+    if (const std::size_t done = offered_.take_done(); done > 0) return consume(done);
+    if (!offered_.goes_on()) return;
+    std::size_t at = consumed_ + offered_.begun();
+    const std::size_t piece = piece_at(at);
+    if (piece + 1 != kList || at > 0 || taken_back_ || !offered_.choice().looks_ahead()) return;
+    std::vector<iovec> next;
+    for (std::size_t from = 0; from < kAttachmentBytes; from += kRunSent) {
+      next.push_back({its_.sources[kList / 2].data() + from, kRunSent});
+    }
+    const std::size_t pieces = offered_.takes(next, next.front().iov_len);
+    const iovec head{sent_from_[piece].data(), kHeadBytes};
+    if (pieces == 0) return;
+    if (offered_.offer(std::span{next}.first(pieces), next.front().iov_len, {{&head, 1}, kHeadBytes}))
+      ++joined_;
+  }
   void answer() {
     if (to_sender_.empty()) return;
     const Message message = to_sender_.front();
@@ -319,15 +347,15 @@ class Run {
     to_receiver_.pop_front();
     switch (message.kind) {
       case MessageKind::kBytes:
-        if (offers_.declining()) break;
-        slots_.push_back(message.bytes);
-        inbox_.add_bytes(static_cast<std::uint32_t>(slots_.size() - 1), kMessageHeaderBytes);
-        ++arrived_;
+        keep(message.bytes);
         break;
-      case MessageKind::kOffer:
+      case MessageKind::kOffer: {
+        const std::size_t named = message.runs * verbs::RemoteMemory::kEncodedBytes;
+        keep(Bytes{message.bytes}.first(message.bytes.size() - named));
         ++arrived_;
-        offers_.offered(message.bytes);
+        offers_.offered(Bytes{message.bytes}.last(named));
         break;
+      }
       case MessageKind::kAgain:
         offers_.comes_again();
         break;
@@ -335,6 +363,12 @@ class Run {
         decline();
         offers_.withdrawn();
     }
+  }
+  void keep(Bytes bytes) {
+    if (bytes.empty() || offers_.declining()) return;
+    slots_.emplace_back(bytes.begin(), bytes.end());
+    inbox_.add_bytes(static_cast<std::uint32_t>(slots_.size() - 1), kMessageHeaderBytes);
+    ++arrived_;
   }
   void decline() {
     offers_.decline_what_waits([this](std::uint32_t) { ++dropped_; });
@@ -446,6 +480,7 @@ class Run {
   std::size_t received_ = 0;
   std::size_t fetched_ = 0;
   std::size_t declined_ = 0;
+  std::size_t joined_ = 0;
   std::size_t arrived_ = 0;
   std::size_t dropped_ = 0;
   std::size_t reported_reads_ = 0;
@@ -459,17 +494,19 @@ class Run {
 using Path = std::vector<Run::Action>;
 
 std::string text_of(const Path& path) {
-  static constexpr const char* kNames[] = {"send",   "arrive",   "receive",   "read ahead", "read",
-                                           "answer", "withdraw", "take back", "abandon"};
+  static constexpr const char* kNames[] = {"send", "join",   "arrive",   "receive",   "read ahead",
+                                           "read", "answer", "withdraw", "take back", "abandon"};
   std::string text;
   for (const Run::Action action : path) text += std::string{kNames[static_cast<std::size_t>(action)]} + ", ";
   return text;
 }
 
-/// States that were reached, and those of them in which the second attachment was read before its turn.
+/// States that were reached, those of them in which the second attachment was read before its turn, and those
+/// in which a head had gone with an offer.
 struct Explored {
   std::size_t states = 0;
   std::size_t ahead = 0;
+  std::size_t joined = 0;
 };
 
 /// Walks through all that can become of these two attachments.
@@ -499,6 +536,7 @@ Explored explore(Machines& machines, std::array<Lands, kAttachments> lands, std:
       if (!seen.insert(after).second) continue;
       ++found.states;
       found.ahead += run.reads_ahead() ? 1 : 0;
+      found.joined += run.joins() ? 1 : 0;
       open.push_back(std::move(further));
     }
     EXPECT_TRUE(goes_on || complete) << "waits for ever after " << text_of(path);
@@ -520,6 +558,7 @@ TEST(VerbsOffersModel, InEveryOrderEverythingArrivesOnceAndNothingIsReadThatWasG
       const Explored found = explore(machines, {first, second}, may_read_ahead ? 3 : 2);
       EXPECT_GT(found.states, 100u);
       EXPECT_EQ(found.ahead > 0, may_read_ahead);
+      EXPECT_GT(found.joined, 100u);
       if (::testing::Test::HasFailure()) return;
     }
   }

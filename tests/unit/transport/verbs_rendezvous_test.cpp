@@ -45,6 +45,17 @@ class VerbsRendezvous : public ::testing::Test {
     EXPECT_TRUE(here.why.ok()) << here.why.to_string();
     EXPECT_TRUE(there.why.ok()) << there.why.to_string();
   }
+  /// Makes credit for all that is sent at once later, by what passes.
+  void make_credit() {
+    for (int i = 0; i < 32; ++i) {
+      ASSERT_TRUE(here.send("credit") && there.send("credit"));
+      world.run_until_idle();
+      ASSERT_EQ(here.receive(), "credit");
+      ASSERT_EQ(there.receive(), "credit");
+    }
+    world.run_until_idle();
+  }
+  std::uint64_t requests() const { return world.rdma.counters().sends_posted; }
   /// Work requests whose bytes the device fetched or brought: messages with much in them, and reads.
   std::uint64_t large_requests() const {
     return world.rdma.counters().sends_posted - world.rdma.counters().sends_inline;
@@ -88,22 +99,117 @@ TEST_F(VerbsRendezvous, WhatAMessageCouldStillHoldOfItIsNotCopied) {
 }
 
 TEST_F(VerbsRendezvous, WhatIsBehindAnAttachmentGoesOnBeforeItIsRead) {
+  make_credit();
   Stream stream{world, here, there};
   for (unsigned i = 0; i < 4; ++i) {
     stream.say(pattern(24, i));
     stream.attach(pattern(64 * kKilo + i, i), true, kRegistered);
   }
-  const std::uint64_t before = world.rdma.counters().sends_posted;
-  for (int i = 0; i < 8; ++i) {
-    stream.send();  // as credit comes back
-    world.run_until_idle();
-  }
+  const std::uint64_t before = requests();
+  stream.send();
+  world.run_until_idle();
   EXPECT_EQ(world.rdma.counters().reads, 0u);
-  EXPECT_GE(world.rdma.counters().sends_posted - before, 8u) << "heads and offers, and nobody has received";
+  EXPECT_EQ(requests() - before, 4u) << "heads, each with the offer behind it, and nobody has received";
   const std::uint64_t large = large_requests();
   run(stream);
   stream.check_arrived();
   EXPECT_EQ(large_requests() - large, 4u);
+}
+
+// A head that is too long to go with the offer behind it goes before it.
+TEST_F(VerbsRendezvous, ManyBytesAndAnOfferAreTwoMessages) {
+  Stream stream{world, here, there};
+  stream.say(pattern(16 * kKilo - 100));
+  stream.attach(pattern(64 * kKilo), true, kRegistered);
+  const std::uint64_t before = requests();
+  stream.send();
+  EXPECT_EQ(requests() - before, 2u);
+  run(stream);
+  stream.check_arrived();
+}
+
+// What is declined is dropped with all behind it; the head before it is not, and comes once.
+TEST_F(VerbsRendezvous, AHeadWhoseOfferIsDeclinedArrivesOnce) {
+  make_credit();
+  Stream stream{world, here, there};
+  for (unsigned i = 0; i < 3; ++i) {
+    stream.say(pattern(24, i));
+    stream.attach(pattern(64 * kKilo, i), true, i == 1 ? kPlain : kRegistered);
+  }
+  run(stream);
+  stream.check_arrived();
+}
+
+class VerbsFetchedTold : public VerbsRendezvous {
+ protected:
+  void SetUp() override {
+    VerbsRendezvous::SetUp();
+    make_credit();
+  }
+  /// Reads an attachment, of which the sender was told nothing yet.
+  void read(std::size_t bytes) {
+    stream.attach(pattern(bytes), true, kRegistered);
+    stream.send();
+    world.run_until_idle();
+    ASSERT_FALSE(stream.receive()) << "the read begins";
+    world.run_until_idle();
+    before = requests();
+    ASSERT_TRUE(stream.receive());
+  }
+  std::uint64_t messages() const { return requests() - before; }
+
+  Stream stream{world, here, there};
+  std::uint64_t before = 0;
+};
+
+TEST_F(VerbsFetchedTold, WithTheBytesThatLeaveInTheSameTurn) {
+  read(64 * kKilo);
+  EXPECT_EQ(messages(), 0u);
+  ASSERT_TRUE(there.send("the next call"));
+  world.run_until_idle();
+  EXPECT_EQ(messages(), 1u);
+  EXPECT_EQ(here.receive(), "the next call");
+  stream.send();
+  stream.check_arrived();
+}
+
+TEST_F(VerbsFetchedTold, WithAnOfferToo) {
+  read(64 * kKilo);
+  Stream back{world, there, here};
+  back.attach(pattern(64 * kKilo), true, kRegistered);
+  back.send();
+  world.run_until_idle();
+  EXPECT_EQ(messages(), 1u);
+  stream.send();
+  stream.check_arrived();
+  run(back);
+  back.check_arrived();
+}
+
+TEST_F(VerbsFetchedTold, ByItselfWhereNothingFollows) {
+  read(64 * kKilo);
+  world.run_until_idle();
+  EXPECT_EQ(messages(), 1u);
+  stream.send();
+  stream.check_arrived();
+}
+
+TEST_F(VerbsFetchedTold, AtOnceWhereItIsMuch) {
+  read(kMega);
+  EXPECT_EQ(messages(), 1u) << "the next megabyte may wait for it";
+  stream.send();
+  world.run_until_idle();
+  stream.send();
+  stream.check_arrived();
+}
+
+TEST_F(VerbsFetchedTold, AtOnceByWhoeverWaitsForMemory) {
+  read(64 * kKilo);
+  there.carrier->reclaim(Carrier::Lent::kAhead);
+  EXPECT_EQ(messages(), 1u);
+  world.run_until_idle();
+  stream.send();
+  stream.check_arrived();
 }
 
 // Blocks of 3,001 bytes, 16 of which one read of these devices fills: 350 make 22 reads, and nothing is

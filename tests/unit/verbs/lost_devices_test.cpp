@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UX-7: what only a simulated device can be made to do: keep nothing of the dead, and vanish.
+// UX-7: what only a simulated device can be made to do: keep nothing of the dead, vanish, and count what it
+// is asked.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -180,6 +181,29 @@ TEST(VerbsSharedReceives, CompleteIntoTheQueueOfTheirQueuePairs) {
   options.shared_receives = shared.get();
   const auto refused = QueuePair::create(pair.domain, *another, options);
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << refused.status().to_string();
+}
+
+// Each of the two is a system call.
+TEST(VerbsArming, AsksForAnEventOnceAndTakesItOnce) {
+  auto& rdma = static_cast<SimulatedRdma&>(weft::testing::rdma_devices());
+  Pair pair;
+  CompletionQueue& queue = *pair.completions;
+  const auto asked = [&] { return rdma.counters().of(Call::kReqNotifyCq); };
+  const auto looked = [&] { return rdma.counters().of(Call::kGetCqEvent); };
+  const std::uint64_t asked_before = asked();
+  const std::uint64_t looked_before = looked();
+  EXPECT_TRUE(queue.arm());
+  EXPECT_TRUE(queue.arm());
+  EXPECT_TRUE(queue.arm());
+  EXPECT_EQ(asked() - asked_before, 1U) << "there was no event since";
+  EXPECT_EQ(looked() - looked_before, 2U);
+  const Memory into = pair.region(16).memory();
+  auto receiving = pair.a->receive(into);
+  auto sending = pair.b->send(pair.text("wakes"));
+  EXPECT_FALSE(queue.arm()) << "something has completed";
+  EXPECT_TRUE(queue.arm());
+  EXPECT_EQ(asked() - asked_before, 2U);
+  EXPECT_EQ(looked() - looked_before, 4U) << "one for the event, and none to find no more";
 }
 
 }  // namespace

@@ -90,18 +90,23 @@ class CompletionQueue final : public Poller {
 
   std::size_t poll() override;
   bool arm() override;
-  int descriptor() const override { return channel_ != nullptr ? channel_->fd : -1; }
+  int descriptor() const override { return channel_.handle != nullptr ? channel_.handle->fd : -1; }
 
  private:
   struct Place {
     CompletionHandler* handler = nullptr;
     std::uint32_t generation = 0;
   };
+  /// `asked`: the device was asked for an event that was not taken.
+  struct Channel {
+    ibv_comp_channel* handle = nullptr;
+    bool asked = false;
+  };
 
   Status start(const CompletionQueueOptions& options);
   void handle_completion(const ibv_wc& completion) noexcept;
   std::size_t fail(int error) noexcept;
-  void take_events() noexcept;
+  void take_event() noexcept;
 
   Loop& loop_;
   const std::shared_ptr<Device> device_;
@@ -109,7 +114,7 @@ class CompletionQueue final : public Poller {
   std::size_t reserved_ = 0;
   /// Of those, what queues reserved that are gone, whose completions may still lie there.
   std::size_t leaving_ = 0;
-  ibv_comp_channel* channel_ = nullptr;
+  Channel channel_;
   ibv_cq* handle_ = nullptr;
   bool added_ = false;
   int failed_ = 0;
