@@ -377,7 +377,7 @@ void ServedCall::run_off_loop() {
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
   if (!late_failure_.ok()) {
-    parts().late_body.end_charge();  // on the loop the text has another
+    parts().late_body = {};  // with its charge: on the loop the text has another
     return fail_late(std::move(late_failure_));
   }
   answer_late(std::move(parts().late_body));

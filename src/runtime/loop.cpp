@@ -104,7 +104,7 @@ auto Loop::in_a_turn(Work work) noexcept {
       ++did;
     } while (--budget_left_ > 0 && has_ready());
   }
-  if (!hooks_.empty()) did += run_hooks();
+  if (!hooks_.empty()) did += hooks_.run();
   return did;
 }
 
@@ -198,7 +198,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
     done += run_ready_within_budget();
   });
   done += run_ready_within_budget();
-  done += run_hooks();
+  done += hooks_.run();
   if (done > 0) turn_time_.was_active();
   return done;
 }
@@ -321,14 +321,6 @@ std::size_t Loop::fire_timers() {
     ++fired;
   }
   return fired;
-}
-
-std::size_t Loop::run_hooks() {
-  detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> batch;
-  batch.splice_back(hooks_);
-  std::size_t ran = 0;
-  for (; !batch.empty(); ++ran) batch.pop_front().on_turn_end();
-  return ran;
 }
 
 }  // namespace weft

@@ -150,9 +150,9 @@ void Loop::disarm(detail::Timer& timer) noexcept {
   timers_.remove(timer);
 }
 
-void Loop::at_turn_end(detail::TurnEndHook& hook) noexcept {
+void Loop::at_turn_end(detail::TurnEndHook& hook, bool last) noexcept {
   if (hook.queued()) return;
-  hooks_.push_back(hook);
+  hooks_.add(hook, last);
   leave_to_foreign_loop();
 }
 

@@ -83,6 +83,8 @@ class MessageProtocol {
   /// It is not, unless it has left.
   void forget(MessageKind kind) noexcept { wanted_ &= ~bit_of(kind); }
   bool wants(MessageKind kind) const noexcept { return (wanted_ & bit_of(kind)) != 0; }
+  /// Returns the value that a control message of this kind would have now.
+  std::uint32_t value_of(MessageKind kind) const noexcept;
   /// Returns the kinds of all that are, a bit each.
   std::uint32_t wanted() const noexcept { return wanted_; }
   /// The control message that is to be sent next and may be; what has become pointless is forgotten. Nothing
@@ -111,7 +113,6 @@ class MessageProtocol {
 
  private:
   bool has_credit_for(MessageKind kind) const noexcept;
-  std::uint32_t value_of(MessageKind kind) const noexcept;
 
   const Rules rules_;
   MessageCredit credit_;

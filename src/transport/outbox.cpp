@@ -139,7 +139,8 @@ bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noe
 }
 
 bool Outbox::append_copied(RunCursor<const std::byte>& from, std::size_t bytes) noexcept {
-  WEFT_ASSERT(!attachment_.begun(), "a whole attachment follows its frame");
+  WEFT_ASSERT(bytes > 0, "an attachment that has no bytes is none");
+  if (attachment_.begun()) return false;  // there was no memory for the rest of one: the connection ends
   const std::size_t room = bytes + QueuedAttachment::kEndBytesMax;
   if (room > static_cast<std::size_t>(limit_ - cursor_) && !make_room(room, 0)) [[unlikely]] {
     return false;
@@ -154,6 +155,7 @@ bool Outbox::append_copied(RunCursor<const std::byte>& from, std::size_t bytes) 
     std::memcpy(to, run.data(), run.size());
     to += run.size();
   });
+  WEFT_ASSERT(to == begin + bytes, "an attachment is as long as it was said to be");
   if (checksums) [[unlikely]] {
     attachment_.add({begin, bytes});
     cursor_ = attachment_.end(to);

@@ -47,7 +47,7 @@ std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
 }
 
 // Pieces of one chunk follow each other, with nothing but leased ones between them, or those of one other
-// chunk that was received.
+// chunk that was received, or that stands for a result.
 std::size_t QueuedPieces::held_bytes(const ChunkRef& open) const noexcept {
   std::size_t bytes = 0;
   const Chunk* last = nullptr;

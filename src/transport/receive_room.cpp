@@ -16,6 +16,10 @@ void ReceiveRoom::expect_much() noexcept {
   wished_ = std::max(wished_, saturated(chunks_.roomy_bytes()));
 }
 
+void ReceiveRoom::expect_less() noexcept {
+  wished_ = std::min(wished_, saturated(chunks_.roomy_bytes()));
+}
+
 void ReceiveRoom::expect(std::size_t bytes) noexcept {
   wished_ = saturated(bytes);
 }
@@ -31,7 +35,8 @@ ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::siz
     if (ChunkRef kept = chunks_.acquire_kept(begin + needed)) return kept;
   }
   // One that is just too small would have to be moved once more, whole.
-  const std::size_t wanted = needed <= due + due / 4 ? needed : due;
+  const bool is_nearly_due = is_large(there) && needed <= due + due / 4;
+  const std::size_t wanted = is_nearly_due ? needed : std::min(needed, due);
   return chunks_.acquire(begin + std::max(wanted, there + 1));
 }
 

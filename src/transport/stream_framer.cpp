@@ -407,7 +407,7 @@ bool StreamFramer::have_room() noexcept {
   const std::size_t begin = position();
   const bool sole = chunk_ && chunk_->references() == 1;
   if (there == 0 && sole && !room_.is_standard(*chunk_)) chunk_.reset();
-  // A long frame does not begin behind another one, which somebody may keep.
+  // A long frame does not begin behind another one, which somebody may keep, if the pool has kept a chunk.
   const bool is_behind = there == 0 && room_.expects_long() && !sole;
   if (room_.wishes_more(needed_) && (!chunk_ || is_behind || (sole && room_.wishes_more(chunk_->capacity()))))
       [[unlikely]] {
@@ -415,7 +415,9 @@ bool StreamFramer::have_room() noexcept {
   }
   if (chunk_) {
     if (there == 0) taken_ = filled_ = (sole ? 0 : wire::padded(filled_)) + begin;
-    if (sole && taken_ > begin) {
+    // A long frame stays where it is if there is room for the rest of it.
+    const bool stays = room_.is_large(needed_) && taken_ + needed_ <= chunk_->capacity();
+    if (sole && taken_ > begin && !stays) {
       std::memmove(chunk_->data() + begin, chunk_->data() + taken_, there);
       taken_ = begin;
       filled_ = begin + there;

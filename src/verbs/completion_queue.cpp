@@ -154,6 +154,7 @@ std::size_t CompletionQueue::poll() {
   if (count < 0) [[unlikely]] {
     return fail(-count);
   }
+  channel_.came = channel_.came || count > 0;
   for (int i = 0; i < count; ++i) handle_completion(completions[static_cast<std::size_t>(i)]);
   if (static_cast<std::size_t>(count) < kBatch) reserved_ -= std::exchange(leaving_, 0);
   return static_cast<std::size_t>(count);
@@ -185,8 +186,10 @@ void CompletionQueue::take_event() noexcept {
 bool CompletionQueue::arm() {
   if (channel_.handle == nullptr) return false;
   take_event();
-  if (!channel_.asked && ibv_req_notify_cq(handle_, 0) != 0) return false;
+  // A kernel that is out of memory loses the event of what has completed, and then raises no other one.
+  if ((!channel_.asked || channel_.came) && ibv_req_notify_cq(handle_, 0) != 0) return false;
   channel_.asked = true;
+  channel_.came = false;
   return poll() == 0;
 }
 

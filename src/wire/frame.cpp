@@ -40,7 +40,8 @@ std::string_view to_string(FrameFault fault) {
 
 namespace {
 
-// The common frame that has an attachment: a request without metadata, or a success. Its limits hold.
+// Tells whether it is the common frame with an attachment: a request without metadata, or a success. The
+// caller has compared its lengths with the limits.
 bool is_plainly_attached(const FrameHeader& header) noexcept {
   if (header.typed16 != 0) return false;
   if (header.type == FrameType::kRequest) {

@@ -25,7 +25,8 @@ class CarrierTurn : public Ready, public ListHook<StarvedTag> {
   void touch() noexcept {
     if (!closed_ && !is_scheduled()) loop_.schedule(*this);
   }
-  void at_turn_end(TurnEndHook& hook) noexcept { loop_.at_turn_end(hook); }
+  /// Calls `hook` when the connections have sent what the turn queued.
+  void at_turn_end(TurnEndHook& hook) noexcept { loop_.at_turn_end(hook, true); }
   /// The carrier is of no further use. The first reason is kept.
   void fail(Status why) noexcept {
     if (failure_.ok()) failure_ = std::move(why);

@@ -135,6 +135,13 @@ void FetchedOffers::comes_again() noexcept {
   if (!std::exchange(declining_, false)) protocol_.misbehaved("begins again where nothing was declined");
 }
 
+bool FetchedOffers::are_awaited() noexcept {
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    if (offers_[i].withdrawn) return true;
+  }
+  return false;
+}
+
 void FetchedOffers::withdrawn() noexcept {
   for (std::size_t i = 0; i < offers_.size(); ++i) {
     offers_[i].withdrawn = true;

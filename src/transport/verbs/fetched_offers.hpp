@@ -62,6 +62,8 @@ class FetchedOffers {
   void comes_again() noexcept;
   /// The peer has its answers, so that it may end.
   bool may_end() noexcept { return !declining_ && counted().unanswered == 0; }
+  /// The peer waits for the answer to some of them, which it wants back.
+  bool are_awaited() noexcept;
   /// The first one that is being read was read.
   void on_read() noexcept;
 

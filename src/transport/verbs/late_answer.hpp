@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/carrier_turn.hpp"
+#include "transport/verbs/limits.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 
 namespace weft::detail::verbs_carrier {
@@ -12,12 +11,11 @@ namespace weft::detail::verbs_carrier {
 /// Holds back the word that something was fetched, so that it leaves with the bytes that are sent in the same
 /// turn: a message of its own costs both sides as much as the call that it belongs to.
 ///
-///   none --begin()--> waits --the turn ends--> waits on --the next one ends--> none: told by itself
-///                       |                         |
-///                       '-------------------------+--bytes left with it, end()--> none
+///   none --begin()--> waits --the turn ends, and the connections have sent--> none: told by itself
+///                       |
+///                       '--bytes left with it, end()--> none
 ///
-/// The connection sends at the end of the turn too, before us or behind us: hence the next one. A loop with
-/// this to do does not sleep. Thread: its loop's.
+/// Thread: its loop's.
 class LateAnswer final : private TurnEndHook {
  public:
   /// `on_late` is called with `context` when nothing took it along.
@@ -26,37 +24,22 @@ class LateAnswer final : private TurnEndHook {
       : protocol_(protocol), turn_(turn), on_late_(on_late), context_(context) {}
 
   /// Lets wait what was fetched until now, and in this turn.
-  void begin() noexcept {
-    if (state_ == State::kNone) state_ = State::kWaits;
-    turn_.at_turn_end(*this);
-  }
+  void begin() noexcept { turn_.at_turn_end(*this); }
   /// It is told by itself as soon as may be, or was told.
-  void end() noexcept {
-    state_ = State::kNone;
-    TurnEndHook::unlink();
-  }
-  /// Nothing else is to be told, and this is not yet.
+  void end() noexcept { TurnEndHook::unlink(); }
+  /// Nothing else is to be told, and this is not yet: it is not so much that its sender may wait for it.
   bool waits() const noexcept {
-    return state_ != State::kNone && protocol_.wanted() == bit_of(MessageKind::kFetched);
+    return TurnEndHook::queued() && protocol_.wanted() == bit_of(MessageKind::kFetched) &&
+           protocol_.value_of(MessageKind::kFetched) <= kFetchedWaitsMax;
   }
 
  private:
-  enum class State : std::uint8_t { kNone, kWaits, kWaitsOn };
-
-  void on_turn_end() override {
-    if (state_ == State::kWaits && waits()) {
-      state_ = State::kWaitsOn;
-      return turn_.at_turn_end(*this);
-    }
-    state_ = State::kNone;
-    on_late_(context_);
-  }
+  void on_turn_end() override { on_late_(context_); }
 
   MessageProtocol& protocol_;
   CarrierTurn& turn_;
   void (*const on_late_)(void*) noexcept;
   void* const context_;
-  State state_ = State::kNone;
 };
 
 }  // namespace weft::detail::verbs_carrier

@@ -43,8 +43,8 @@ inline constexpr std::size_t kRunsOfferedMax = 32;
 inline constexpr std::size_t kRunBytesMin = 2 * 1024;
 /// Pieces of bytes that go in the message of the offer behind them: what heads and small frames are made of.
 inline constexpr std::size_t kPiecesBeforeMax = 8;
-/// Bytes of one fetch, at most, of which their sender hears with the next bytes that leave
-/// in the turn. With more of them it may be waiting for its memory.
+/// Fetched bytes of which their sender need not hear before the turn ends. With more of them it may be
+/// waiting for its memory.
 inline constexpr std::size_t kFetchedWaitsMax = 256 * 1024;
 /// Offers that a receiver keeps: those that were withdrawn while they were read, which it has not taken yet,
 /// and as many new ones.

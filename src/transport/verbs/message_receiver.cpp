@@ -38,6 +38,7 @@ bool MessageReceiver::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
   const Bytes content = message.subspan(kMessageHeaderBytes);
   if (!protocol_.check(*header, content.size()) || !protocol_.take(*header)) return false;
   if (has_bytes(header->kind) && header->value > 0) offered_.fetched(header->value);
+  if (protocol_.misbehaves()) return false;
   return take_kind(*header, slot, content);
 }
 
@@ -98,7 +99,9 @@ void MessageReceiver::give_back(std::uint32_t slot) noexcept {
 }
 
 void MessageReceiver::on_read() noexcept {
+  const bool is_awaited = offers_.are_awaited();
   offers_.on_read();
+  if (is_awaited) return sender_.hurry();
   sender_.send_control_if_wanted();
 }
 
@@ -125,7 +128,7 @@ inline std::size_t MessageReceiver::copy(std::span<const iovec> into) noexcept {
 }
 
 Moved MessageReceiver::receive(std::span<const iovec> into, std::span<const iovec> landing) {
-  if (inbox_.empty()) return Moved::blocked();
+  if (inbox_.empty() || protocol_.misbehaves()) return Moved::blocked();
   if (const std::size_t copied = copy(into); copied > 0) {
     sender_.send_control_if_wanted();
     return Moved::some(copied, inbox_.empty());
@@ -141,7 +144,7 @@ Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec>
   if (!moved) {
     decline_what_waits();
   } else if (moved->kind == Moved::Kind::kSome) {
-    let_fetched_wait(moved->bytes);
+    let_fetched_wait();
   }
   sender_.send_control_if_wanted();
   if (!moved) return receive(into, {});
@@ -149,12 +152,12 @@ Moved MessageReceiver::fetch(std::span<const iovec> into, std::span<const iovec>
   return *moved;
 }
 
-// With the calls that follow from it, unless it is so much that the peer may wait for it.
-void MessageReceiver::let_fetched_wait(std::size_t bytes) noexcept {
-  if (bytes <= kFetchedWaitsMax) {
-    sender_.let_fetched_wait();
-  } else {
+// For the calls that follow from it.
+void MessageReceiver::let_fetched_wait() noexcept {
+  if (offers_.are_awaited()) {
     sender_.hurry();
+  } else {
+    sender_.let_fetched_wait();
   }
 }
 

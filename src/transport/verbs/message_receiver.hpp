@@ -64,7 +64,7 @@ class MessageReceiver final : private ReadOwner {
   void give_back(std::uint32_t slot) noexcept;
   std::size_t copy(std::span<const iovec> into) noexcept;
   Moved fetch(std::span<const iovec> into, std::span<const iovec> landing);
-  void let_fetched_wait(std::size_t bytes) noexcept;
+  void let_fetched_wait() noexcept;
   void decline_what_waits() noexcept;
   bool about_an_offer() const noexcept { return offered_.waits_for_answer() || !offers_.empty(); }
 

@@ -113,6 +113,7 @@ bool OutgoingBytes::begin_next(std::span<const iovec> from, std::size_t leased, 
   const bool was_idle = offered_.begun() == 0;
   // What stood before the offer is done then, and the list behind it is shown from its beginning on.
   if (may_join(part) && join(from, part)) return !was_idle;
+  if (turn_.failed()) return false;
   const std::size_t bytes = send_part(from, part);
   if (bytes > 0) {
     offered_.sent(bytes);

@@ -56,6 +56,10 @@ Task<Result<Page>> make_later(std::uint64_t size) {
   [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
   co_return Page{text_of(size), std::vector<std::uint32_t>(size, 7)};
 }
+std::string make_attached(CallContext& context, std::uint64_t size) {
+  context.set_attachment(context.take_attachment());
+  return text_of(size);
+}
 void make_by_reply(Reply<std::string> reply, std::uint64_t size) {
   std::move(reply)(text_of(size));
 }
@@ -77,7 +81,7 @@ int refuse(std::string_view) {
 
 void fill(Server& server) {
   server.register_handler<echo, echo_numbers, echo_later, echo_by_reply, refuse, count, follow>();
-  server.register_handler<echo_attached, make, make_later, make_by_reply>();
+  server.register_handler<echo_attached, make, make_attached, make_later, make_by_reply>();
   server.register_handler<method<&halves, "halves">>();
   server.register_handler<method<&echo, "echo/worker">>({.blocking = true});
   server.register_handler<method<&make, "make/worker">>({.blocking = true});
@@ -208,6 +212,11 @@ TEST_F(LentBodies, HaveAttachmentsAndMetadataBesideThem) {
     const auto answer = loop().block_on(caller.call<echo_attached>(options, text).with_attachment());
     ASSERT_TRUE(answer.ok()) << answer.status().to_string();
     EXPECT_EQ(answer->value, text);
+    EXPECT_EQ(landing, attached);
+    std::ranges::fill(landing, std::byte{});
+    const auto made = loop().block_on(caller.call<make_attached>(options, text.size()).with_attachment());
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    EXPECT_EQ(made->value, text_of(text.size()));
     EXPECT_EQ(landing, attached);
   }
 }

@@ -6,17 +6,38 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <memory_resource>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "support/heap_count.hpp"
 #include "weft/detail/functions/handler.hpp"
 
 namespace weft {
 
 using namespace weft::detail;
+namespace {
+
+/// Something that can be measured and not written.
+struct Throwing {};
+
+}  // namespace
+
+template <>
+struct CodecTraits<Throwing> {
+  static constexpr std::size_t kMinEncodedSize = 4;
+  static void encoded_size(auto& size, const Throwing&) { size.add(std::uint32_t{0}); }
+  static void encode(auto&, const Throwing&) { throw std::runtime_error("not written"); }
+  static bool decode(auto& from, Throwing&) {
+    std::uint32_t nothing = 0;
+    return from.read(nothing);
+  }
+  static constexpr void append_schema(auto& to) { to.put("throwing"); }
+};
+
 namespace {
 
 constexpr std::size_t kLong = 2 * LentRuns::kRunBytesMin;
@@ -53,7 +74,7 @@ class RunsSink final : public AnswerSink {
     whole.insert(whole.end(), from, static_cast<const std::byte*>(body.data() + body.size()));
   }
   void take_back_answer(const std::byte*) override { ++taken_back; }
-  void end_answer_with(std::uint64_t, Attachment, std::unique_ptr<AnswerWishes>) override { ++ended; }
+  void end_answer_with(std::uint64_t, Attachment&, std::unique_ptr<AnswerWishes>) override { ++ended; }
   void fail(std::uint64_t, const Status& its_failure) override { failure = its_failure; }
   void refuse(std::uint64_t, RefusalReason, const Status& why) override { failure = why; }
   void refuse_without_memory(std::uint64_t) override {}
@@ -112,6 +133,11 @@ using Counts = Counted<std::uint32_t>;
 
 const void* made_at = nullptr;
 
+/// Some of a long run, and many that are short.
+std::tuple<std::string, std::vector<std::string>> make_mostly_short(std::uint32_t) {
+  return {std::string(kLong, 'x'), std::vector<std::string>(1000, std::string(1000, 'y'))};
+}
+
 Numbers make_numbers(std::uint32_t seed) {
   Numbers numbers(kLong / 4 + 1);
   for (std::uint32_t& each : numbers) each = seed++;
@@ -127,6 +153,18 @@ std::tuple<std::string, Numbers, std::string> make_several(std::uint32_t seed) {
 }
 Numbers make_few(std::uint32_t seed) {
   return {seed, seed};
+}
+struct Pages {
+  std::string page;
+  Throwing bad;
+};
+Pages make_pages_that_throw(std::uint32_t) {
+  return {std::string(kLong, 'p'), {}};
+}
+Numbers make_before_memory_is_out(std::uint32_t after) {
+  Numbers numbers = make_numbers(after);
+  testing::fail_allocation(after);
+  return numbers;
 }
 const Numbers& show_numbers(std::uint32_t seed) {
   static Numbers numbers;
@@ -211,6 +249,45 @@ TEST_F(LeavingResults, StayWhereTheyAreWhenTheyAreShortOrSomebodyElsesOrCannotBe
   EXPECT_EQ(whole.body, encoded(make_numbers(1)));
   EXPECT_TRUE(sink.runs.empty());
   EXPECT_TRUE(whole.runs.empty());
+}
+
+// What an arena gave is somebody else's when the next call is served.
+TEST_F(LeavingResults, AreNoneOfWhoseMemorySomebodyElseDisposes) {
+  static_assert(leaves_its_handler<std::string> && leaves_its_handler<Numbers>);
+  static_assert(leaves_its_handler<std::vector<std::unique_ptr<std::string>>>);
+  static_assert(!leaves_its_handler<std::pmr::string>);
+  static_assert(!leaves_its_handler<std::tuple<int, std::vector<std::pmr::vector<int>>>>);
+  static_assert(!leaves_its_handler<std::string_view> && !leaves_its_handler<const std::string>);
+  static_assert(!leaves_its_handler<std::tuple<std::string, std::string_view>> && !leaves_its_handler<int>);
+}
+
+TEST_F(LeavingResults, AreCopiedWhereMostOfThemWouldBe) {
+  RunsSink sink{&pool_};
+  serve<make_mostly_short>(sink);
+  EXPECT_TRUE(sink.runs.empty());
+  EXPECT_EQ(sink.body, encoded(make_mostly_short(1)));
+}
+
+TEST_F(LeavingResults, EndWhereAHookOfTheUsersThrows) {
+  RunsSink sink{&pool_};
+  serve<make_pages_that_throw>(sink);
+  EXPECT_EQ(sink.taken_back, 1);
+  EXPECT_EQ(sink.ended, 0);
+  EXPECT_FALSE(sink.failure.ok());
+}
+
+TEST_F(LeavingResults, AreCopiedWhereThereIsNoMemoryToKeepThem) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "no allocation fails here";
+  for (const std::uint32_t fails : {1u, 2u}) {
+    ChunkPool pool;  // has lent no chunk yet
+    RunsSink sink{&pool};
+    sink.body.reserve(2 * kLong);
+    serve<make_before_memory_is_out>(sink, fails);
+    EXPECT_FALSE(testing::allocation_still_to_fail());
+    EXPECT_TRUE(sink.runs.empty());
+    EXPECT_EQ(sink.body, encoded(make_numbers(fails)));
+    EXPECT_EQ(there(), 0);
+  }
 }
 
 TEST_F(LeavingResults, EndWhereTheirAnswerCannotBeBegun) {

@@ -486,6 +486,19 @@ TEST_F(Outboxes, AWholeShortAttachmentIsCopiedFromAllItsPlacesAndPadded) {
   }
 }
 
+// There was no memory for the rest of the other one, and the connection has not ended yet.
+TEST_F(Outboxes, NoShortAttachmentGoesIntoOneThatIsNotComplete) {
+  Lease lease{std::string(100'000, 'x')};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease, true));
+  const std::string text = "short";
+  const Bytes run = as_bytes(text);
+  RunCursor<const std::byte> cursor{MemoryRuns<const std::byte>{run}};
+  const std::size_t queued_before = outbox_.queued_bytes();
+  EXPECT_FALSE(outbox_.append_copied(cursor, text.size()));
+  EXPECT_EQ(outbox_.queued_bytes(), queued_before);
+  outbox_.release_all();
+}
+
 TEST_F(Outboxes, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAligned) {
   for (std::size_t first = 90; first < 110; ++first) {
     for (std::size_t second = 1; second < 20; ++second) {

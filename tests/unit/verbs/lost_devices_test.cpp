@@ -183,6 +183,23 @@ TEST(VerbsSharedReceives, CompleteIntoTheQueueOfTheirQueuePairs) {
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << refused.status().to_string();
 }
 
+TEST(VerbsArming, AsksAgainWhereTheKernelLostTheEvent) {
+  auto& rdma = static_cast<SimulatedRdma&>(weft::testing::rdma_devices());
+  Pair pair;
+  CompletionQueue& queue = *pair.completions;
+  const auto asked = [&] { return rdma.counters().of(Call::kReqNotifyCq); };
+  EXPECT_TRUE(queue.arm());
+  const Memory into = pair.region(16).memory();
+  auto receiving = pair.a->receive(into);
+  auto sending = pair.b->send(pair.text("wakes"));
+  while (queue.poll() > 0) {
+  }
+  const std::uint64_t before = asked();
+  rdma.fail(Call::kGetCqEvent, EAGAIN);
+  EXPECT_TRUE(queue.arm());
+  EXPECT_EQ(asked() - before, 1U);
+}
+
 // Each of the two is a system call.
 TEST(VerbsArming, AsksForAnEventOnceAndTakesItOnce) {
   auto& rdma = static_cast<SimulatedRdma&>(weft::testing::rdma_devices());
@@ -202,7 +219,7 @@ TEST(VerbsArming, AsksForAnEventOnceAndTakesItOnce) {
   auto sending = pair.b->send(pair.text("wakes"));
   EXPECT_FALSE(queue.arm()) << "something has completed";
   EXPECT_TRUE(queue.arm());
-  EXPECT_EQ(asked() - asked_before, 2U);
+  EXPECT_EQ(asked() - asked_before, 3U) << "once more: the event of what arm() found itself may be lost";
   EXPECT_EQ(looked() - looked_before, 4U) << "one for the event, and none to find no more";
 }
 

@@ -315,11 +315,16 @@ TEST(CheckHeader, RefusesAnAttachmentFlagWithoutLengthAndALengthWithoutFlag) {
 }
 
 TEST(CheckHeader, RefusesMetadataThatIsLongerThanItsBodyOrThanAnyMayBe) {
-  FrameHeader header = of_type(FrameType::kRequest);
+  // The same with an attachment, for which there is a shorter way.
   const auto fault = [&](std::size_t metadata, std::uint32_t body) {
+    FrameHeader header = of_type(FrameType::kRequest);
     header.typed16 = static_cast<std::uint16_t>(metadata);
     header.body_bytes = body;
-    return check_header(header, {.body_bytes_max = 1u << 20});
+    const FrameFault found = check_header(header, {.body_bytes_max = 1u << 20});
+    header.flags |= FrameFlags::kAttachment;
+    header.attachment_bytes = 8;
+    EXPECT_EQ(check_header(header, {.body_bytes_max = 1u << 20, .attachment_bytes_max = 8}), found);
+    return found;
   };
   EXPECT_EQ(fault(16, 16), FrameFault::kNone);
   EXPECT_EQ(fault(9, 16), FrameFault::kNone);
@@ -334,7 +339,14 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
   const auto fault_after = [](FrameType type, auto change) {
     FrameHeader header = of_type(type);
     change(header);
-    return check_header(header, kLimits);
+    const FrameFault found = check_header(header, kLimits);
+    if (type == FrameType::kRequest || type == FrameType::kAnswer) {
+      header.flags |= FrameFlags::kAttachment;
+      header.attachment_bytes = 8;
+      EXPECT_EQ(check_header(header, kLimits), found)
+          << "with an attachment, for which there is a shorter way";
+    }
+    return found;
   };
   const auto status = [](std::uint16_t value) {
     return [value](FrameHeader& header) { header.typed16 = value; };

@@ -16,7 +16,7 @@ class LeavingMemory : private ChunkLender {
   virtual ~LeavingMemory() = default;
 
   /// Lends `kept`, which goes with the last reference to the chunk, as a chunk that counts `bytes`. When
-  /// memory is out it stays where it is, and there is no chunk.
+  /// memory is out it stays where it is, and there is no chunk. Nobody looks at the chunk's own bytes.
   template <typename Memory>
   static ChunkRef lend(std::unique_ptr<Memory>& kept, std::size_t bytes, ChunkPool& chunks) noexcept {
     LeavingMemory& memory = *kept;

@@ -58,19 +58,20 @@ void answer_copied(Call& call, std::size_t size, const Values&... values) {
   }
 }
 
-/// Answers with a value of `size` bytes, which leaves its handler when there are long runs in it: it is kept
-/// until they have been sent from where they lie. False, and nothing was answered, when there are none.
+/// Answers with a value of `size` bytes, which leaves its handler when long runs are most of it: it is kept
+/// until they have been sent from where they lie. False, and nothing was answered, when they are not.
 template <typename Call, typename R>
 [[gnu::noinline]] bool answer_leaving(Call& call, std::size_t size, R& value) {
   auto* const chunks = call.lending_chunks();
   if (chunks == nullptr) return false;
   LentRuns found;
   find_runs(found, value);
-  if (found.empty()) return false;
+  // All of the result is kept, so most of it has to be what was not copied.
+  if (found.bytes() < size / 2) return false;
   std::unique_ptr<LeavingResult<R>> kept = LeavingResult<R>::keep(value);
   if (kept == nullptr) return false;
   const R& result = kept->value();
-  const ChunkRef chunk = LeavingMemory::lend(kept, found.bytes(), *chunks);
+  const ChunkRef chunk = LeavingMemory::lend(kept, size, *chunks);
   if (!chunk) {
     answer_copied(call, size, result);
     return true;

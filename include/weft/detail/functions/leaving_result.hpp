@@ -12,11 +12,12 @@
 
 namespace weft::detail {
 
-/// Tells whether a result may be kept beyond its handler until it was sent: all that it holds is its own, and
-/// moving it cannot fail.
+/// Tells whether a result may be kept beyond its handler until it was sent: all that it holds is its own for
+/// as long as it lasts, and moving it cannot fail.
 template <typename R>
-inline constexpr bool leaves_its_handler = !std::is_const_v<R> && may_have_runs<R>() && owns_memory<R> &&
-                                           !holds_view<R> && std::is_nothrow_move_constructible_v<R>;
+inline constexpr bool leaves_its_handler =
+    !std::is_const_v<R> && may_have_runs<R>() && owns_memory<R> && !holds_view<R> && !borrows_memory<R> &&
+    std::is_nothrow_move_constructible_v<R>;
 
 /// Result of a handler's that has left it, with long runs in it.
 template <typename R>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <type_traits>
 
 #include "weft/detail/codec/check.hpp"
@@ -89,9 +90,34 @@ struct OwnsMemory {
   }
 };
 
+/// Tells whether memory that a value of `T` holds may be taken away by somebody else while the value lasts:
+/// it is an allocator's with a state of its own, such as an arena's, or nobody says whose it is.
+template <typename T, typename... Seen>
+struct BorrowsMemory {
+  static consteval bool answer() {
+    constexpr Kind kKind = codec_detail::kind_of<T>;
+    if constexpr ((std::is_same_v<T, Seen> || ...)) {
+      return false;
+    } else if constexpr (requires { typename T::allocator_type; }) {
+      return !std::allocator_traits<typename T::allocator_type>::is_always_equal::value ||
+             InAny<weft::detail::BorrowsMemory, T, Seen...>::of(parts_of<T>());
+    } else if constexpr (kKind == Kind::kText || kKind == Kind::kSequence || kKind == Kind::kMap ||
+                         kKind == Kind::kSet) {
+      return true;
+    } else if constexpr (kKind == Kind::kUnique) {
+      return !std::is_same_v<typename T::deleter_type, std::default_delete<typename T::element_type>> ||
+             InAny<weft::detail::BorrowsMemory, T, Seen...>::of(parts_of<T>());
+    } else {
+      return InAny<weft::detail::BorrowsMemory, T, Seen...>::of(parts_of<T>());
+    }
+  }
+};
+
 template <typename T>
 inline constexpr bool holds_view = HoldsView<std::remove_cvref_t<T>>::answer();
 template <typename T>
 inline constexpr bool owns_memory = OwnsMemory<std::remove_cvref_t<T>>::answer();
+template <typename T>
+inline constexpr bool borrows_memory = BorrowsMemory<std::remove_cvref_t<T>>::answer();
 
 }  // namespace weft::detail

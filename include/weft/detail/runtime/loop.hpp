@@ -138,9 +138,9 @@ class Loop : public detail::Executor {
   void arm(detail::Timer& timer, TimePoint at) noexcept;
   void disarm(detail::Timer& timer) noexcept;
 
-  /// Calls `hook` once at the end of this turn (of the next one, from a hook). Queued once: again is no
-  /// change.
-  void at_turn_end(detail::TurnEndHook& hook) noexcept;
+  /// Calls `hook` once at the end of this turn (of the next one, from a hook); a `last` one when all others
+  /// have run, so also in this turn from one of those. Queued once: again is no change.
+  void at_turn_end(detail::TurnEndHook& hook, bool last = false) noexcept;
 
   /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.
   /// Errors: the system's, with errno.
@@ -197,7 +197,6 @@ class Loop : public detail::Executor {
   std::size_t run_ready_within_budget();
   std::size_t ask_pollers();
   std::size_t fire_timers();
-  std::size_t run_hooks();
   bool has_work() const noexcept { return has_ready() || !hooks_.empty() || turn_time_.has_later(); }
   /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
   void leave_to_foreign_loop() noexcept;
@@ -216,7 +215,7 @@ class Loop : public detail::Executor {
 
   detail::TimerQueue timers_;
   detail::LoopChunks chunks_;
-  detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> hooks_;
+  detail::TurnEndHooks hooks_;
   std::unique_ptr<detail::FdPoller> fds_;
   std::unique_ptr<detail::WatchTable> watches_;
   std::shared_ptr<detail::Mailbox> mailbox_;

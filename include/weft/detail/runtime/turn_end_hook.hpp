@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "weft/detail/base/intrusive_list.hpp"
 
 namespace weft::detail {
@@ -16,6 +18,32 @@ class TurnEndHook : public ListHook<TurnEndTag> {
 
  protected:
   ~TurnEndHook() = default;
+};
+
+/// Hooks that run at the end of a turn, in the order in which they were queued, the last ones behind the
+/// others.
+class TurnEndHooks {
+ public:
+  bool empty() const noexcept { return first_.empty() && last_.empty(); }
+  void add(TurnEndHook& hook, bool last) noexcept { (last ? last_ : first_).push_back(hook); }
+  /// Runs all that are queued; those that they queue themselves wait for the next turn, but for last ones
+  /// that the others queue. Returns how many ran.
+  std::size_t run() { return run_all(first_) + run_all(last_); }
+
+ private:
+  using List = IntrusiveList<TurnEndHook, TurnEndTag>;
+
+  static std::size_t run_all(List& hooks) {
+    if (hooks.empty()) return 0;
+    List batch;
+    batch.splice_back(hooks);
+    std::size_t ran = 0;
+    for (; !batch.empty(); ++ran) batch.pop_front().on_turn_end();
+    return ran;
+  }
+
+  List first_;
+  List last_;
 };
 
 }  // namespace weft::detail

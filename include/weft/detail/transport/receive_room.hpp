@@ -11,7 +11,7 @@ namespace weft::detail {
 
 /// Chooses the chunks that a framer receives into: by what is needed, by what has arrived, and in the hope
 /// that what comes next is like what came last. Takes more than is due to what has arrived only of what the
-/// pool has kept anyway. Thread: the pool's.
+/// pool has kept anyway, or so much more that nothing has to be moved at the end. Thread: the pool's.
 class ReceiveRoom {
  public:
   explicit ReceiveRoom(ChunkPool& chunks) noexcept : chunks_(chunks) {}
@@ -22,6 +22,8 @@ class ReceiveRoom {
   /// that it left no room in; 0 when there is room. What was there before counts among those: where parts of
   /// frames wait in a standard chunk, no receive ever brings as much as such a chunk holds.
   void received(std::size_t bytes, std::size_t needed, std::size_t filled) noexcept {
+    // What came was shorter than what was wished for; a part of another long frame says its length itself.
+    if (needed <= chunks_.chunk_bytes() && bytes < wished_) expect_less();
     if (bytes >= chunks_.chunk_bytes() || filled >= chunks_.chunk_bytes() / 2) {
       expect_much();
     } else if (needed <= chunks_.chunk_bytes()) {
@@ -33,11 +35,11 @@ class ReceiveRoom {
   /// Behind a piece of an attachment mostly comes the next one, of the same attachment or of another, and its
   /// bytes go to their place without a detour through a chunk if no more than heads is received before.
   void expect_piece(bool expected) noexcept { expects_piece_ = expected; }
-  /// The next frame is expected to be one of those that are received alone: what a receive brought of it
-  /// behind another one would have to be copied to a chunk of its own.
+  /// The next frame is expected to be one of those that are received alone: what a receive brings of it
+  /// behind another one has to be moved to a chunk of its own.
   bool expects_long() const noexcept { return wished_ > chunks_.roomy_bytes(); }
   /// Returns how much of `room` in a chunk the next receive is to use, where `there` of `needed` bytes are
-  /// there: a long frame is received to its end, and one that is expected in place of it to the same length.
+  /// there: to the end of a long frame, or, where another one is expected, as much as the last one had.
   std::size_t bounded(std::size_t room, std::size_t needed, std::size_t there) const noexcept {
     if (expects_piece_) return std::min(room, kHeadsBytes);
     if (needed > chunks_.roomy_bytes() && needed > there) return std::min(room, needed - there);
@@ -73,6 +75,7 @@ class ReceiveRoom {
 
   std::size_t due_to(std::size_t there) const noexcept;
   void expect_much() noexcept;
+  void expect_less() noexcept;
   ChunkRef take_large(std::size_t begin, std::size_t needed, std::size_t there) noexcept;
 
   ChunkPool& chunks_;

@@ -97,10 +97,11 @@ class CompletionQueue final : public Poller {
     CompletionHandler* handler = nullptr;
     std::uint32_t generation = 0;
   };
-  /// `asked`: the device was asked for an event that was not taken.
+  /// `asked`: the device was asked for an event that was not taken. `came`: something has completed since.
   struct Channel {
     ibv_comp_channel* handle = nullptr;
     bool asked = false;
+    bool came = false;
   };
 
   Status start(const CompletionQueueOptions& options);
