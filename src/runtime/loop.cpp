@@ -198,7 +198,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
     done += run_ready_within_budget();
   });
   done += run_ready_within_budget();
-  done += hooks_.run();
+  if (!hooks_.empty()) done += hooks_.run();
   if (done > 0) turn_time_.was_active();
   return done;
 }

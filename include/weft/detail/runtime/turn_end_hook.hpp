@@ -28,19 +28,12 @@ class TurnEndHooks {
   void add(TurnEndHook& hook, bool last) noexcept { (last ? last_ : first_).push_back(hook); }
   /// Runs all that are queued; those that they queue themselves wait for the next turn, but for last ones
   /// that the others queue. Returns how many ran.
-  std::size_t run() { return run_all(first_) + run_all(last_); }
+  std::size_t run();
 
  private:
   using List = IntrusiveList<TurnEndHook, TurnEndTag>;
 
-  static std::size_t run_all(List& hooks) {
-    if (hooks.empty()) return 0;
-    List batch;
-    batch.splice_back(hooks);
-    std::size_t ran = 0;
-    for (; !batch.empty(); ++ran) batch.pop_front().on_turn_end();
-    return ran;
-  }
+  static std::size_t run_all(List& hooks);
 
   List first_;
   List last_;
