@@ -408,16 +408,14 @@ bool StreamFramer::have_room() noexcept {
   const bool sole = chunk_ && chunk_->references() == 1;
   if (there == 0 && sole && !room_.is_standard(*chunk_)) chunk_.reset();
   // A long frame does not begin behind another one, which somebody may keep, if the pool has kept a chunk.
-  const bool is_behind = there == 0 && room_.expects_long() && !sole;
-  if (room_.wishes_more(needed_) && (!chunk_ || is_behind || (sole && room_.wishes_more(chunk_->capacity()))))
-      [[unlikely]] {
+  if (room_.wishes_more(needed_) && (!chunk_ || (sole && room_.wishes_more(chunk_->capacity())) ||
+                                     (!sole && there == 0 && room_.expects_long()))) [[unlikely]] {
     if (ChunkRef roomy = room_.take_wished(begin)) return move_to(std::move(roomy), begin);
   }
   if (chunk_) {
     if (there == 0) taken_ = filled_ = (sole ? 0 : wire::padded(filled_)) + begin;
     // A long frame stays where it is if there is room for the rest of it.
-    const bool stays = room_.is_large(needed_) && taken_ + needed_ <= chunk_->capacity();
-    if (sole && taken_ > begin && !stays) {
+    if (sole && taken_ > begin && !(room_.is_large(needed_) && taken_ + needed_ <= chunk_->capacity())) {
       std::memmove(chunk_->data() + begin, chunk_->data() + taken_, there);
       taken_ = begin;
       filled_ = begin + there;
