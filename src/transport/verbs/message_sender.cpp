@@ -49,7 +49,7 @@ bool MessageSender::send_again() noexcept {
 
 void MessageSender::send_control() noexcept {
   while (connected_ && peer_ready_ && !turn_.closed() && !turn_.failed()) {
-    if (late_.waits()) return;
+    if (notice_.waits()) return;
     const auto control = protocol_.due();
     if (!control || !queue_.has_place_for_control()) return;
     if (!queue_.post(*control, {}, 0)) return;

@@ -9,7 +9,7 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/carrier_terms.hpp"
-#include "transport/verbs/late_answer.hpp"
+#include "transport/verbs/fetched_notice.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "transport/verbs/send_queue.hpp"
 
@@ -50,10 +50,10 @@ class MessageSender final : public RendezvousQueue {
   std::size_t begin_reads(std::span<const Read> reads) noexcept override { return queue_.begin_reads(reads); }
 
   /// That something was fetched may be told with bytes that leave in this turn.
-  void let_fetched_wait() noexcept { late_.begin(); }
+  void let_fetched_wait() noexcept { notice_.begin(); }
   /// It may not: somebody waits for it.
   void hurry() noexcept {
-    late_.end();
+    notice_.end();
     send_control_if_wanted();
   }
   /// Sends the control messages that are due, as far as they may be now.
@@ -69,15 +69,15 @@ class MessageSender final : public RendezvousQueue {
  private:
   bool post_bytes(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept {
     if (!queue_.post(message, from, bytes)) return false;
-    late_.end();  // it is told with them
+    notice_.end();  // it is told with them
     return true;
   }
 
   MessageProtocol& protocol_;
   SendQueue& queue_;
   CarrierTurn& turn_;
-  LateAnswer late_{protocol_, turn_,
-                   [](void* its) noexcept { static_cast<MessageSender*>(its)->send_control(); }, this};
+  FetchedNotice notice_{protocol_, turn_,
+                        [](void* its) noexcept { static_cast<MessageSender*>(its)->send_control(); }, this};
   std::size_t peer_message_bytes_ = 0;
   bool connected_ = false;
   bool peer_ready_ = false;

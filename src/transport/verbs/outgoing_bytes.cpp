@@ -111,7 +111,8 @@ bool OutgoingBytes::begin_next(std::span<const iovec> from, std::size_t leased, 
   if (is_cut && offered_.choice().may_go_on(from)) return false;
   const Part part = next_part(from);
   const bool was_idle = offered_.begun() == 0;
-  // What stood before the offer is done then, and the list behind it is shown from its beginning on.
+  // The bytes before the offer are done then, and the connection shows the list behind it from its beginning
+  // on.
   if (may_join(part) && join(from, part)) return !was_idle;
   if (turn_.failed()) return false;
   const std::size_t bytes = send_part(from, part);

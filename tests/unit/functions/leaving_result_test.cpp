@@ -251,7 +251,7 @@ TEST_F(LeavingResults, StayWhereTheyAreWhenTheyAreShortOrSomebodyElsesOrCannotBe
   EXPECT_TRUE(whole.runs.empty());
 }
 
-// What an arena gave is somebody else's when the next call is served.
+// An arena gives the same memory to the next call.
 TEST_F(LeavingResults, AreNoneOfWhoseMemorySomebodyElseDisposes) {
   static_assert(leaves_its_handler<std::string> && leaves_its_handler<Numbers>);
   static_assert(leaves_its_handler<std::vector<std::unique_ptr<std::string>>>);

@@ -88,6 +88,23 @@ TEST(Loop, WhatAHookQueuesRunsInTheNextTurn) {
   EXPECT_FALSE(hook.queued());
 }
 
+// Whoever holds something back until the others have sent need not wait for a turn that may never come.
+TEST(Loop, LastHooksRunBehindTheOthersInTheSameTurnAlsoWhenTheseQueueThem) {
+  ManualClock clock;
+  auto loop = make_loop({.clock = &clock});
+  Log log;
+  Hook last{[&] { log.push_back("last"); }};
+  Hook queued_by_a_hook{[&] { log.push_back("last too"); }};
+  Hook other{[&] {
+    log.push_back("other");
+    loop->at_turn_end(queued_by_a_hook, true);
+  }};
+  loop->at_turn_end(last, true);
+  loop->at_turn_end(other);
+  loop->run_once(Duration::zero());
+  EXPECT_EQ(log, (Log{"other", "last", "last too"}));
+}
+
 TEST(Loop, AHookThatEndsLeavesTheQueueEvenFromAnotherHook) {
   auto loop = make_loop();
   int runs = 0;

@@ -82,7 +82,7 @@ TEST_F(KeepingFramers, ALargeBodyGoesToAKeptChunkAtOnceAndTheNextOneFromItsBegin
   EXPECT_EQ(keeping_.chunks_out(), 0u);
 }
 
-// What a receive brought of the next one would be copied to a chunk of its own, on and on.
+// Bytes that a receive brings of the next frame would be copied to a chunk of its own, on and on.
 TEST_F(KeepingFramers, LongFramesBehindEachOtherAreEachReceivedWhereTheyStay) {
   const std::string large = request(1 << 20);
   std::string many;

@@ -22,7 +22,7 @@ class ReceiveRoom {
   /// that it left no room in; 0 when there is room. What was there before counts among those: where parts of
   /// frames wait in a standard chunk, no receive ever brings as much as such a chunk holds.
   void received(std::size_t bytes, std::size_t needed, std::size_t filled) noexcept {
-    // What came was shorter than what was wished for; a part of another long frame says its length itself.
+    // The wish was too large for this; the head of the next long frame makes a new one.
     if (needed <= chunks_.chunk_bytes() && bytes < wished_) expect_less();
     if (bytes >= chunks_.chunk_bytes() || filled >= chunks_.chunk_bytes() / 2) {
       expect_much();

@@ -16,11 +16,11 @@ namespace weft::detail::verbs_carrier {
 ///                       '--bytes left with it, end()--> none
 ///
 /// Thread: its loop's.
-class LateAnswer final : private TurnEndHook {
+class FetchedNotice final : private TurnEndHook {
  public:
   /// `on_late` is called with `context` when nothing took it along.
-  LateAnswer(MessageProtocol& protocol, CarrierTurn& turn, void (*on_late)(void*) noexcept,
-             void* context) noexcept
+  FetchedNotice(MessageProtocol& protocol, CarrierTurn& turn, void (*on_late)(void*) noexcept,
+                void* context) noexcept
       : protocol_(protocol), turn_(turn), on_late_(on_late), context_(context) {}
 
   /// Lets wait what was fetched until now, and in this turn.
