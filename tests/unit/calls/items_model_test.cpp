@@ -19,10 +19,10 @@
 #include "calls/arriving_item.hpp"
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
+#include "support/model_walk.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/items_model_parts.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "unit/calls/model_walk.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
@@ -32,10 +32,10 @@ namespace {
 using namespace weft::detail;
 using namespace std::chrono_literals;
 using calls_testing::Ground;
-using calls_testing::kFewerSteps;
 using calls_testing::kStreamed;
 using calls_testing::ModelStream;
 using calls_testing::ModelTarget;
+using testing::kFewerSteps;
 
 constexpr std::size_t kLong = 2 * kPiece;
 constexpr std::size_t kShort = kPiece;  // goes at once
@@ -640,8 +640,8 @@ class Run final {
 std::size_t walk(Writer writer, unsigned items_max, const std::vector<Act>& acts, std::size_t depth) {
   Ground ground;
   Blocks blocks;
-  return calls_testing::walk(acts, depth, kActNames,
-                             [&] { return std::make_unique<Run>(ground, blocks, writer, items_max); });
+  return testing::walk(acts, depth, kActNames,
+                       [&] { return std::make_unique<Run>(ground, blocks, writer, items_max); });
 }
 
 std::vector<Act> all_acts() {

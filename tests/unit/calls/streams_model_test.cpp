@@ -17,10 +17,10 @@
 
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
+#include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "unit/calls/model_walk.hpp"
 #include "weft/detail/calls/exchange_reader.hpp"
 #include "weft/detail/calls/exchange_writer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
@@ -33,10 +33,10 @@ namespace {
 using namespace weft::detail;
 using namespace std::chrono_literals;
 using calls_testing::Ground;
-using calls_testing::kFewerSteps;
 using calls_testing::kStreamed;
 using calls_testing::ModelStream;
 using calls_testing::ModelTarget;
+using testing::kFewerSteps;
 
 constexpr std::uint32_t kWindow = 100;
 constexpr std::size_t kSmall = 8;    // costs 48, so that three are let through
@@ -571,7 +571,7 @@ class Run final {
 /// are.
 std::size_t walk(const std::vector<Act>& acts, std::size_t depth, bool blocks = false) {
   Ground ground;
-  return calls_testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, blocks); });
+  return testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, blocks); });
 }
 
 std::vector<Act> all_acts() {

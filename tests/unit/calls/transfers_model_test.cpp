@@ -17,10 +17,10 @@
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
 #include "support/manual_time.hpp"
+#include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "unit/calls/model_walk.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -34,8 +34,8 @@ using namespace std::chrono_literals;
 using calls_testing::CountingWaiter;
 using calls_testing::DeviceCarrier;
 using calls_testing::Ground;
-using calls_testing::kFewerSteps;
 using calls_testing::ModelTarget;
+using testing::kFewerSteps;
 using wire::FrameFlags;
 
 constexpr std::size_t kPartBytes = std::size_t{64} * 1024;
@@ -415,7 +415,7 @@ std::size_t walk(Side side, std::size_t depth) {
   Ground ground;
   std::vector<Act> acts;
   for (int i = 0; i < static_cast<int>(Act::kCount); ++i) acts.push_back(static_cast<Act>(i));
-  return calls_testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, side); });
+  return testing::walk(acts, depth, kActNames, [&] { return std::make_unique<Run>(ground, side); });
 }
 
 TEST(TransfersModel, OfACallEndInEveryOrderOfEventsWithTheirMemoryGivenBackOnce) {

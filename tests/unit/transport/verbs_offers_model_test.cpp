@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "support/model_walk.hpp"
 #include "support/pattern.hpp"
 #include "support/simulated_rdma.hpp"
 #include "transport/verbs/fetched_offers.hpp"
@@ -77,6 +78,14 @@ constexpr MessageProtocol::Rules kRules{.kinds = (bit_of(kLastMessageKind) << 1)
                                         .credit_due = 5,
                                         .over = "in a test"};
 
+/// States that were reached, those of them in which the second attachment was read before its turn, and those
+/// in which a head had gone with an offer.
+struct Explored {
+  std::size_t states = 0;
+  std::size_t ahead = 0;
+  std::size_t joined = 0;
+};
+
 class Run {
  public:
   enum class Action : std::uint8_t {
@@ -93,8 +102,8 @@ class Run {
     kCount
   };
 
-  Run(Machines& machines, std::array<Lands, kAttachments> lands, std::size_t reads_max)
-      : its_(machines), lands_(lands) {
+  Run(Machines& machines, std::array<Lands, kAttachments> lands, std::size_t reads_max, Explored& explored)
+      : its_(machines), lands_(lands), explored_(explored) {
     queue_.reads_max = reads_max;
     for (auto* const memory : {&its_.landings[1], &its_.half_known[1]}) memory->fill(std::byte{0});
     sender_.credit().take_terms(900);
@@ -144,7 +153,9 @@ class Run {
   /// All that the next steps depend on.
   std::string state() {
     std::string text;
-    const auto add = [&text](std::size_t number) { text += std::to_string(number) + ' '; };
+    const auto add = [&text](std::size_t number) {
+      text.append(reinterpret_cast<const char*>(&number), sizeof number);
+    };
     for (const std::size_t number :
          {consumed_, offered_.begun(), received_, fetched_, declined_, queue_.reads.size(), arrived_,
           dropped_, inbox_.offers_in_front(), reported_reads_, std::size_t{offered_.waits_for_answer()},
@@ -154,7 +165,7 @@ class Run {
       add(number);
     }
     for (const auto* wire : {&to_receiver_, &to_sender_}) {
-      text += '|';
+      add(wire->size());
       for (const Message& message : *wire) {
         add(static_cast<std::size_t>(message.kind));
         add(message.value + message.bytes.size());
@@ -162,7 +173,13 @@ class Run {
     }
     return text;
   }
-  bool complete() const { return consumed_ == kTotal && received_ == kTotal; }
+  void finish() {
+    explored_.ahead += queue_.begun_for_second && received_ < kAttachmentBytes + 2 * kHeadBytes ? 1 : 0;
+    explored_.joined += joined_ > 0 ? 1 : 0;
+  }
+  void stand_still() {
+    if (consumed_ != kTotal || received_ != kTotal) wrong_ = "they wait for ever";
+  }
   std::string wrong() const {
     if (sender_.misbehaves()) return sender_.misbehaviour().to_string();
     if (receiver_.misbehaves()) return receiver_.misbehaviour().to_string();
@@ -171,9 +188,6 @@ class Run {
       return "memory was written to late";
     return wrong_;
   }
-  /// Reads of the second attachment are or were under way before its turn.
-  bool joins() const { return joined_ > 0; }
-  bool reads_ahead() { return queue_.begun_for_second && received_ < kAttachmentBytes + 2 * kHeadBytes; }
 
  private:
   static constexpr std::size_t kTotal = kAttachments * (kAttachmentBytes + kHeadBytes) + kHeadBytes;
@@ -459,6 +473,7 @@ class Run {
 
   Machines& its_;
   std::array<Lands, kAttachments> lands_;
+  Explored& explored_;
   std::array<std::vector<std::byte>, kPieces> expected_;
   std::array<std::vector<std::byte>, kPieces> sent_from_;
   std::deque<Message> to_receiver_;
@@ -491,57 +506,16 @@ class Run {
   std::string wrong_;
 };
 
-using Path = std::vector<Run::Action>;
-
-std::string text_of(const Path& path) {
-  static constexpr const char* kNames[] = {"send", "join",   "arrive",   "receive",   "read ahead",
-                                           "read", "answer", "withdraw", "take back", "abandon"};
-  std::string text;
-  for (const Run::Action action : path) text += std::string{kNames[static_cast<std::size_t>(action)]} + ", ";
-  return text;
-}
-
-/// States that were reached, those of them in which the second attachment was read before its turn, and those
-/// in which a head had gone with an offer.
-struct Explored {
-  std::size_t states = 0;
-  std::size_t ahead = 0;
-  std::size_t joined = 0;
-};
+const char* const kActionNames[] = {"send", "join",   "arrive",   "receive",   "read ahead",
+                                    "read", "answer", "withdraw", "take back", "abandon"};
 
 /// Walks through all that can become of these two attachments.
 Explored explore(Machines& machines, std::array<Lands, kAttachments> lands, std::size_t reads_max) {
   Explored found;
-  std::deque<Path> open{{}};
-  std::set<std::string> seen;
-  while (!open.empty()) {
-    const Path path = std::move(open.front());
-    open.pop_front();
-    bool goes_on = false;
-    bool complete = false;
-    for (int i = 0; i < static_cast<int>(Run::Action::kCount); ++i) {
-      Run run{machines, lands, reads_max};
-      for (const Run::Action action : path) run.act(action);
-      const std::string before = run.state();
-      complete = run.complete();
-      const auto next = static_cast<Run::Action>(i);
-      run.act(next);
-      Path further = path;
-      further.push_back(next);
-      EXPECT_EQ(run.wrong(), "") << text_of(further);
-      if (!run.wrong().empty()) return found;
-      const std::string after = run.state();
-      if (after == before) continue;
-      goes_on = true;
-      if (!seen.insert(after).second) continue;
-      ++found.states;
-      found.ahead += run.reads_ahead() ? 1 : 0;
-      found.joined += run.joins() ? 1 : 0;
-      open.push_back(std::move(further));
-    }
-    EXPECT_TRUE(goes_on || complete) << "waits for ever after " << text_of(path);
-    if (!goes_on && !complete) return found;
-  }
+  std::vector<Run::Action> all;
+  for (int i = 0; i < static_cast<int>(Run::Action::kCount); ++i) all.push_back(static_cast<Run::Action>(i));
+  found.states = testing::walk(all, SIZE_MAX, kActionNames,
+                               [&] { return std::make_unique<Run>(machines, lands, reads_max, found); });
   return found;
 }
 

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdio>
 #include <deque>
-#include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-namespace weft::calls_testing {
+namespace weft::testing {
 
 // A sanitizer takes ten times as long, and finds on shorter ways what it can find.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -27,8 +27,9 @@ inline constexpr std::size_t kFewerSteps = 0;
 #endif
 
 /// Walks through all that can become of what `make` makes within `depth` of `acts`, each state once; returns
-/// how many there are. What is made has act(), state(), which is all that the next steps depend on, finish()
-/// and wrong(). `names` are those of the acts.
+/// how many there are. What is made has act(), state(), which is all that the next steps depend on, finish(),
+/// which is called once in each state, and wrong(). A model that has stand_still() is told when no act
+/// changes anything. `names` are those of the acts.
 template <typename Act, typename Make>
 std::size_t walk(const std::vector<Act>& acts, std::size_t depth, const char* const* names, Make make) {
   using Path = std::vector<Act>;
@@ -38,12 +39,13 @@ std::size_t walk(const std::vector<Act>& acts, std::size_t depth, const char* co
     return text;
   };
   std::deque<Path> open{{}};
-  std::set<std::string> seen;
+  std::unordered_set<std::string> seen;
   while (!open.empty()) {
     const Path path = std::move(open.front());
     open.pop_front();
     decltype(make()) run;
     std::string before;
+    bool goes_on = false;
     for (const Act next : acts) {
       // An act that changed nothing leaves what the next one can be tried on.
       if (run == nullptr) {
@@ -54,18 +56,26 @@ std::size_t walk(const std::vector<Act>& acts, std::size_t depth, const char* co
       run->act(next);
       Path further = path;
       further.push_back(next);
-      const std::string after = run->state();
+      std::string after = run->state();
       const bool is_changed = after != before;
-      const bool is_new = is_changed && seen.insert(after).second;
+      const bool is_new = is_changed && seen.insert(std::move(after)).second;
       if (is_new) run->finish();
       EXPECT_EQ(run->wrong(), "") << names_of(further);
       if (!run->wrong().empty()) return seen.size();
       if (is_new && further.size() < depth) open.push_back(std::move(further));
-      if (is_changed) run.reset();
+      if (!is_changed) continue;
+      goes_on = true;
+      run.reset();
+    }
+    if constexpr (requires { run->stand_still(); }) {
+      if (goes_on) continue;
+      run->stand_still();
+      EXPECT_EQ(run->wrong(), "") << names_of(path);
+      if (!run->wrong().empty()) return seen.size();
     }
   }
   std::printf("%zu states\n", seen.size());
   return seen.size();
 }
 
-}  // namespace weft::calls_testing
+}  // namespace weft::testing
