@@ -45,6 +45,9 @@ function(weft_layer name)
     set_target_properties(weft_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_include_directories(weft_${name} PRIVATE ${weft_SOURCE_DIR}/src)
     target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
+    if(WEFT_JOIN_SOURCES)
+      weft_join(weft_${name})
+    endif()
   else()
     # A layer of templates only.
     add_library(weft_${name} INTERFACE)
@@ -89,6 +92,12 @@ function(weft_binding name)
   endif()
 endfunction()
 
+# Compiles the sources of `target` eight at a time: most of the work is in the headers, which they share.
+function(weft_join target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_joined_flags>)
+endfunction()
+
 # Compiles the sources of `target` joined, and with OPTIMIZED as they are, else without optimisation: what a test
 # program itself does takes no time, and compiling it takes half as long. The libraries that it links stay as they are.
 function(weft_quicker target)
@@ -96,8 +105,7 @@ function(weft_quicker target)
   if(NOT WEFT_QUICK_TESTS)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  target_link_libraries(${target} PRIVATE weft_joined_flags)
+  weft_join(${target})
   if(NOT ARG_OPTIMIZED)
     target_compile_options(${target} PRIVATE -O0)
   endif()

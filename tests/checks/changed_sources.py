@@ -5,10 +5,12 @@ import pathlib
 import re
 import subprocess
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from project_files import ROOT, project_files
 
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+ANY_INCLUDE = re.compile(r"^\s*#include ([<\"][^>\"]+[>\"])")
 # A line of comment says nothing to a tool, unless it tells the tool to be silent.
 COMMENT = re.compile(r"^\s*//(?!.*NOLINT)")
 # Paths of #include begin in one of these folders, or beside the file.
@@ -35,17 +37,53 @@ def said_something(diff: Iterable[str]) -> set[str]:
     return said - {"/dev/null"}
 
 
-def changed_paths() -> set[str] | None:
-    """What changed since four hours before the newest commit; None when there is no such commit to compare with."""
+def base() -> str | None:
+    """The newest commit that is four hours older than the newest of all; None when there is none."""
     try:
         newest = int(git("log", "-1", "--format=%ct")[0])
-        base = git("rev-list", "-1", f"--before={newest - 4 * 3600}", "HEAD")
-        if not base:
-            return None
-        untracked = git("ls-files", "--others", "--exclude-standard")
-        return {*said_something(git("diff", "--find-renames", "--unified=0", base[0])), *untracked}
+        found = git("rev-list", "-1", f"--before={newest - 4 * 3600}", "HEAD")
     except (subprocess.CalledProcessError, FileNotFoundError, IndexError):
         return None
+    return found[0] if found else None
+
+
+def untracked() -> list[str]:
+    return git("ls-files", "--others", "--exclude-standard")
+
+
+class Change(NamedTuple):
+    """Files of which anything changed, and those of them that lost an #include."""
+
+    paths: set[str]
+    with_fewer_includes: set[str]
+
+
+def change_of(diff: Iterable[str]) -> Change:
+    """Reads a diff without context."""
+    paths, gone, come = set(), set(), set()
+    name = ""
+    for line in diff:
+        if line.startswith("+++ "):
+            name = line.removeprefix("+++ ").removeprefix("b/")
+            paths.add(name)
+        elif (include := ANY_INCLUDE.match(line[1:])) and line[0] in "+-" and not line.startswith("--- "):
+            (gone if line[0] == "-" else come).add((name, include[1]))
+    return Change(paths - {"/dev/null"}, {name for name, _ in gone - come} - {"/dev/null"})
+
+
+def change_since_base() -> Change | None:
+    """What is different from the base, committed or not; None when there is no base."""
+    since = base()
+    if since is None:
+        return None
+    change = change_of(git("diff", "--find-renames", "--unified=0", since))
+    return Change({*change.paths, *untracked()}, change.with_fewer_includes)
+
+
+def changed_paths() -> set[str] | None:
+    """Those of them that say something else now; None when there is no base."""
+    since = base()
+    return {*said_something(git("diff", "--find-renames", "--unified=0", since)), *untracked()} if since else None
 
 
 def includers_of(files: Iterable[pathlib.Path]) -> dict[str, set[str]]:

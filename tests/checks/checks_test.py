@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from changed_sources import choose, includers_of, said_something
+from changed_sources import Change, change_of, choose, includers_of, said_something
 from class_sizes import class_sizes
 from front_door import inside
 from header_chains import chains, closures, includes_of
@@ -14,6 +14,7 @@ from layers import unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
 from rules import names_in_unnamed_spaces
+from sources_alone import concerned
 
 SHAPE = """
 /// A comment with a { and a ; in it.
@@ -162,6 +163,16 @@ class ChangedSources(unittest.TestCase):
                 "-  // NOLINTNEXTLINE(performance-move-const-arg): it is.", "--- a/src/c.cpp", "+++ b/src/c.cpp", "+int c();  // New."]
         self.assertEqual(said_something(diff), {"src/b.cpp", "src/c.cpp"})
 
+    def test_sources_that_include_a_header_which_includes_less_are_compiled_alone(self) -> None:
+        includers = {"src/a.hpp": {"src/a.cpp", "src/b.hpp"}, "src/b.hpp": {"src/c.cpp"}}
+        change = Change({"src/a.hpp", "src/b.hpp", "src/d.cpp", "README.md"}, {"src/a.hpp"})
+        self.assertEqual(concerned(change, includers, ["src/a.cpp", "src/c.cpp", "src/d.cpp"]), {"src/a.cpp", "src/d.cpp"})
+
+    def test_a_file_includes_less_when_an_include_went_and_did_not_come_back(self) -> None:
+        diff = ["--- a/src/a.hpp", "+++ b/src/a.hpp", "-#include <new>", '-#include "b.hpp"', "+#include <new>", "--- a/src/b.hpp",
+                "+++ b/src/b.hpp", "+#include <map>", "-#include <set>", "+#include <set>", "--- a/src/c.cpp", "+++ /dev/null", "-x"]
+        self.assertEqual(change_of(diff), Change({"src/a.hpp", "src/b.hpp"}, {"src/a.hpp"}))
+
     def test_what_is_no_code_brings_nothing(self) -> None:
         self.assertEqual(choose({"README.md", "gone/away.cpp"}, project_files()), set())
 
@@ -209,7 +220,7 @@ class JoinedSources(unittest.TestCase):
                              '#include "/p/src/a/x.cpp"\n#include "/p/src/b/y.cpp"\n')
         self.assertEqual(flags_of(batch[0]), ("-O2",))
 
-    def test_only_sources_that_release_compiles_alone_are_joined(self) -> None:
+    def test_only_sources_that_another_check_compiles_alone_are_joined(self) -> None:
         self.assertTrue(may_be_joined("src/base/status.cpp", "using Name = int;\n"))
         self.assertFalse(may_be_joined("tools/main.cpp", ""))
 
