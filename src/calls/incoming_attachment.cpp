@@ -15,10 +15,12 @@ constexpr FixedFailure kReceivedTwice{StatusCode::kInvalidArgument, Layer::kUser
                                       "an IncomingAttachment is received once"};
 
 Status too_small(std::size_t bytes, std::size_t room) {
-  return {StatusCode::kInvalidArgument, Layer::kUser, [&] {
+  return {StatusCode::kResourceExhausted, Layer::kUser,
+          [&] {
             return "the attachment of " + std::to_string(bytes) + " bytes does not fit into the " +
                    std::to_string(room) + " bytes that the handler chose for it";
-          }};
+          },
+          0, Retry::kNever};
 }
 
 }  // namespace

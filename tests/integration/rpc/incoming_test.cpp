@@ -289,7 +289,8 @@ TEST_F(Incoming, ThatDoesNotFitIsAFailureOfTheHandlers) {
   const std::vector<std::byte> sent(kSome);
   for (const std::size_t size : {std::size_t{11}, kSome}) {
     const auto failed = call<too_small>(caller, CallOptions{.attachment = Bytes{sent}.first(size)});
-    EXPECT_EQ(failed.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(failed.status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(failed.status().retry(), Retry::kNever);
     EXPECT_NE(failed.status().message().find("does not fit into the 10 bytes"), std::string_view::npos);
   }
 }

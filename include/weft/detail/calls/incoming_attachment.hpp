@@ -50,9 +50,9 @@ class IncomingAttachment {
   /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
   /// any more when this has ended, however it ends. Once; into() or receive().
   /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
-  /// device fills within 250 ms. Errors: kInvalidArgument when the memory is too small, or blocks that cannot
-  /// be, or this was received already; kUnavailable when it does not get on for the server's frame_timeout,
-  /// or the connection is gone.
+  /// device fills within 250 ms. Errors: kResourceExhausted when the memory is too small; kInvalidArgument
+  /// when its blocks cannot be, or this was received already; kUnavailable when it does not get on for the
+  /// server's frame_timeout, or the connection is gone.
   Into into(LandingView memory) noexcept;
   /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
   /// `Result<Buffer> data = co_await attachment.receive()`. Errors and cancel as with into(), and
