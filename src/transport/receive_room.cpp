@@ -24,15 +24,15 @@ void ReceiveRoom::expect(std::size_t bytes) noexcept {
   wished_ = saturated(bytes);
 }
 
-ChunkRef ReceiveRoom::take_wished(std::size_t begin) noexcept {
-  if (ChunkRef kept = chunks_.acquire_kept(begin + wished_)) return kept;
+ChunkRef ReceiveRoom::take_wished(std::size_t begin, std::size_t there) noexcept {
+  if (ChunkRef kept = chunks_.acquire_kept(begin + wished_, there)) return kept;
   return wished_ <= chunks_.roomy_bytes() ? chunks_.acquire(chunks_.roomy_bytes()) : ChunkRef{};
 }
 
 ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
   const std::size_t due = due_to(there);
   if (needed > due) {
-    if (ChunkRef kept = chunks_.acquire_kept(begin + needed)) return kept;
+    if (ChunkRef kept = chunks_.acquire_kept(begin + needed, there)) return kept;
   }
   // One that is just too small would have to be moved once more, whole.
   const bool is_nearly_due = is_large(there) && needed <= due + due / 4;
@@ -41,9 +41,15 @@ ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::siz
 }
 
 ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
-                                   std::size_t capacity) noexcept {
-  if (is_large(std::max(needed, begin + there)) || capacity <= due_to(there)) return {};
-  return chunks_.acquire();
+                                   Chunk& chunk) noexcept {
+  const std::size_t due = due_to(there);
+  if (chunk.capacity() <= due) return {};
+  if (is_large(std::max(needed, begin + there))) {
+    // So much is taken of the system for what has arrived.
+    if (chunk.is_lent() || chunk.capacity() <= LargeChunks::rounded(begin + due + due / 4)) return {};
+    if (chunks_.count_unfilled(chunk, there)) return {};
+  }
+  return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
 }
 
 }  // namespace weft::detail

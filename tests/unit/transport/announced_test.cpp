@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peers make a loop hold by frames that they announce and do not send, beside others who send.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/heap_count.hpp"
+#include "unit/transport/framer_rig.hpp"
+
+namespace weft::announced_testing {
+
+using namespace weft::detail;
+using namespace weft::framer_testing;
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = 1024 * kKiB;
+
+struct Keeper final : ChunkKeeper {
+  void on_large_kept() noexcept override {}
+};
+
+// One peer's stream, as a loop receives it.
+class Peer {
+ public:
+  Peer(ChunkPool& chunks, const wire::FrameLimits& limits) : framer_(chunks, limits, frames_left_) {
+    send(wire::encode_hello({}));
+  }
+  // Receives `stream`, and looks in vain whether there is more.
+  void send(std::string_view stream) {
+    places_.clear();
+    iovec places[2];
+    while (!stream.empty()) {
+      ASSERT_EQ(framer_.receive_into(places), 1u);
+      places_.push_back(places[0].iov_len);
+      const std::size_t part = std::min(places[0].iov_len, stream.size());
+      std::memcpy(places[0].iov_base, stream.data(), part);
+      stream.remove_prefix(part);
+      ASSERT_TRUE(framer_.received(part, sink_).ok());
+    }
+    ASSERT_EQ(framer_.receive_into(places), 1u);
+    framer_.park();
+    std::string{}.swap(sink_.text);
+  }
+  StreamFramer& framer() { return framer_; }
+  Transcript& sink() { return sink_; }
+  std::size_t frames() const { return framer_.counters().frames.get() - 1; }
+  // Sizes of the places into which send() received.
+  const std::vector<std::size_t>& places() const { return places_; }
+
+ private:
+  std::size_t frames_left_ = SIZE_MAX;
+  std::vector<std::size_t> places_;
+  Transcript sink_;
+  StreamFramer framer_;
+};
+
+using Peers = std::vector<std::unique_ptr<Peer>>;
+
+class AnnouncedFrames : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kMost = ChunkPoolOptions{}.large_bytes_max;
+
+  static std::string request(std::size_t bytes) {
+    return frame_text({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
+  }
+  std::unique_ptr<Peer> make_peer() { return std::make_unique<Peer>(chunks_, limits_); }
+  Peers make_peers(std::size_t count) {
+    Peers peers;
+    for (std::size_t i = 0; i < count; ++i) peers.push_back(make_peer());
+    return peers;
+  }
+  // Peers of whom each sends `part` behind a long frame of somebody else.
+  Peers silent_behind(std::size_t count, std::string_view part) {
+    const std::unique_ptr<Peer> honest = make_peer();
+    Peers peers;
+    for (std::size_t i = 0; i < count; ++i) {
+      honest->send(large_);
+      peers.push_back(make_peer());
+      peers.back()->send(part);
+    }
+    EXPECT_EQ(honest->frames(), count);
+    return peers;
+  }
+  // Memory of chunks that are out since `before`.
+  std::size_t held_since(std::size_t before) const {
+    return testing::heap_bytes() - before - chunks_.cached_bytes();
+  }
+  void expect_nothing_is_left() {
+    EXPECT_EQ(chunks_.unfilled_bytes(), 0u);
+    EXPECT_EQ(chunks_.chunks_out(), 0u);
+  }
+
+  Keeper keeper_;
+  ChunkPool chunks_{{}, &keeper_};
+  wire::FrameLimits limits_{.body_bytes_max = 16 << 20, .attachment_bytes_max = 1 << 20};
+  const std::string large_ = request(3 * kMiB);
+};
+
+// While honest frames fill the pool anew, each of the others would take what the last frame gave back.
+TEST_F(AnnouncedFrames, HoldABoundedPartOfTheMemoryThatFramesOfOthersGiveBack) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  const std::size_t before = testing::heap_bytes();
+  const Peers silent = silent_behind(100, std::string_view{large_}.substr(0, 64 * kKiB));
+  EXPECT_EQ(chunks_.chunks_out(), silent.size());
+  const std::size_t due = silent.size() * 64 * kKiB * 25 / 4;
+  EXPECT_LE(held_since(before), kMost + due);
+  EXPECT_LE(chunks_.unfilled_bytes(), kMost);
+  EXPECT_GE(chunks_.unfilled_bytes(), kMost - 5 * kMiB) << "what was kept is given as long as it may be";
+}
+
+// Behind a long frame the next one is received into a kept chunk from its first byte.
+TEST_F(AnnouncedFrames, BehindAFrameThatWasSentHoldNoMoreTogether) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  const std::size_t before = testing::heap_bytes();
+  const Peers silent = make_peers(60);
+  for (const auto& peer : silent) {
+    peer->send(large_);
+    peer->send(std::string_view{large_}.substr(0, 3000));
+  }
+  EXPECT_LE(held_since(before), kMost + silent.size() * 128 * kKiB);
+}
+
+// The chunk was full, but what filled it has been handed up, and is held by nobody.
+TEST_F(AnnouncedFrames, BehindManySmallFramesInALargeChunkHoldNoMoreTogether) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  std::string many;
+  for (int i = 0; i < 1300; ++i) many += request(2000);
+  many += large_.substr(0, 3000);
+  const std::size_t before = testing::heap_bytes();
+  const Peers silent = make_peers(40);
+  for (const auto& peer : silent) {
+    peer->send(large_);
+    peer->send(many);
+  }
+  EXPECT_EQ(silent.front()->places().size(), 1u) << "a long frame was expected";
+  EXPECT_LE(held_since(before), kMost + silent.size() * 128 * kKiB);
+}
+
+// Chunks of 256 KiB are taken of the system where a receive has just brought much.
+TEST_F(AnnouncedFrames, OfMiddleSizesMoveToSmallerChunksWhereTooMuchIsUnfilled) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += request(4000);
+  const std::string middle = request(100'000);
+  const std::size_t before = testing::heap_bytes();
+  const Peers silent = make_peers(600);
+  for (const auto& peer : silent) {
+    peer->send(many);
+    peer->send(std::string_view{middle}.substr(0, 3000));
+    EXPECT_EQ(peer->places().front(), chunks_.roomy_bytes());
+  }
+  EXPECT_LE(held_since(before), kMost + silent.size() * 72 * kKiB);
+  EXPECT_GE(chunks_.unfilled_bytes(), kMost - 256 * kKiB);
+  for (const auto& peer : silent) {
+    peer->send(std::string_view{middle}.substr(3000));
+    EXPECT_EQ(peer->frames(), 41u);
+  }
+  expect_nothing_is_left();
+}
+
+TEST_F(AnnouncedFrames, BeyondTheBoundGrowAsIfNothingWereKept) {
+  Peers silent = silent_behind(20, std::string_view{large_}.substr(0, 64 * kKiB));
+  const std::unique_ptr<Peer> late = make_peer();
+  ASSERT_GE(chunks_.cached_bytes(), large_.size());
+  late->send(large_);
+  const std::vector<std::size_t> grown{64 * kKiB, 192 * kKiB, 768 * kKiB, large_.size() - kMiB};
+  EXPECT_EQ(late->places(), grown);
+  silent.clear();
+  late->send(large_);
+  EXPECT_EQ(late->places(), std::vector{large_.size()}) << "there is room again";
+  expect_nothing_is_left();
+}
+
+// A byte now and then changes nothing: the connection's frame_timeout ends this.
+TEST_F(AnnouncedFrames, ThatTrickleHoldWhatTheyHeldAndCountIt) {
+  const Peers silent = silent_behind(20, std::string_view{large_}.substr(0, 64 * kKiB));
+  const std::size_t unfilled = chunks_.unfilled_bytes();
+  for (const auto& peer : silent) {
+    for (int i = 0; i < 10; ++i) peer->send("x");
+  }
+  EXPECT_LE(chunks_.unfilled_bytes(), unfilled);
+  EXPECT_GE(chunks_.unfilled_bytes(), unfilled - silent.size() * 10);
+}
+
+TEST_F(AnnouncedFrames, ThatAreSentTakeKeptChunksThoughManyArriveAtOnce) {
+  const std::string million = request(kMiB);
+  const std::string_view half = std::string_view{million}.substr(0, kMiB / 2);
+  const Peers honest = make_peers(16);
+  for (const auto& peer : honest) {
+    peer->sink().retain = true;
+    peer->send(million);
+  }
+  EXPECT_EQ(chunks_.unfilled_bytes(), 0u) << "chunks that are looked at are filled";
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& peer : honest) peer->sink().chunks.clear();
+    const std::size_t kept = chunks_.cached_bytes();
+    for (const auto& peer : honest) {
+      peer->send(half);
+      EXPECT_EQ(peer->places(), std::vector{million.size()});
+    }
+    EXPECT_LE(chunks_.cached_bytes() + 16 * kMiB, kept);
+    EXPECT_GE(chunks_.unfilled_bytes(), 16 * kMiB / 2);
+    for (const auto& peer : honest) {
+      peer->send(std::string_view{million}.substr(half.size()));
+      EXPECT_EQ(peer->places(), std::vector{million.size() - half.size()});
+    }
+    EXPECT_EQ(chunks_.unfilled_bytes(), 0u);
+  }
+  for (const auto& peer : honest) peer->sink().chunks.clear();
+  expect_nothing_is_left();
+}
+
+TEST_F(AnnouncedFrames, ThatEndHalfWayGiveTheirPartBack) {
+  const std::string_view part = std::string_view{large_}.substr(0, kMiB);
+  Peers peers = silent_behind(6, part);
+  EXPECT_GE(chunks_.unfilled_bytes(), 6 * 2 * kMiB);
+  peers[0].reset();
+  peers[1]->framer().release();
+  for (std::size_t i = 2; i < 4; ++i) peers[i]->send(std::string_view{large_}.substr(part.size()));
+  EXPECT_LE(chunks_.unfilled_bytes(), 2 * 5 * kMiB);
+  // The rest of a frame that is no longer wanted is dropped as it comes.
+  for (std::size_t i = 4; i < 6; ++i) {
+    peers[i]->sink().unwanted = 1;
+    peers[i]->send(std::string_view{large_}.substr(part.size(), kMiB));
+  }
+  expect_nothing_is_left();
+}
+
+}  // namespace
+}  // namespace weft::announced_testing
