@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,13 +47,15 @@ class Peer {
     }
     ASSERT_EQ(framer_.receive_into(places), 1u);
     framer_.park();
-    std::string{}.swap(sink_.text);
+    if (!keeps_text) std::string{}.swap(sink_.text);
   }
   StreamFramer& framer() { return framer_; }
   Transcript& sink() { return sink_; }
   std::size_t frames() const { return framer_.counters().frames.get() - 1; }
   // Sizes of the places into which send() received.
   const std::vector<std::size_t>& places() const { return places_; }
+
+  bool keeps_text = false;
 
  private:
   std::size_t frames_left_ = SIZE_MAX;
@@ -231,6 +234,47 @@ TEST_F(AnnouncedFrames, ThatEndHalfWayGiveTheirPartBack) {
     peers[i]->send(std::string_view{large_}.substr(part.size(), kMiB));
   }
   expect_nothing_is_left();
+}
+
+// Where little may be unfilled, parts move to smaller chunks and on to larger ones again and again.
+TEST_F(AnnouncedFrames, ArriveWholeInWhateverPartsAndNeverLeaveMoreUnfilledThanMayBe) {
+  constexpr std::size_t kFew = 1 * kMiB;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    ChunkPool chunks{{.large_bytes_max = kFew}, &keeper_};
+    Peers peers;
+    std::vector<std::string> streams(8);
+    std::vector<std::string> texts(streams.size());
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      constexpr std::size_t kSizes[] = {10, 3000, 50'000, 100'000, 300'000, 700'000};
+      peers.push_back(std::make_unique<Peer>(chunks, limits_));
+      peers.back()->sink().text.clear();
+      peers.back()->keeps_text = true;
+      peers.back()->sink().retain = random() % 4 == 0;
+      for (std::uint64_t id = 1; id <= 6; ++id) {
+        const std::string body(kSizes[random() % 6], static_cast<char>('a' + random() % 26));
+        streams[i] += frame_text({.type = FrameType::kRequest, .id = id}, body, false);
+        texts[i] += std::to_string(id) + " " + body + "\n";
+      }
+    }
+    std::vector<std::size_t> sent(streams.size());
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i < streams.size(); ++i) {
+        const std::string_view part = std::string_view{streams[i]}.substr(sent[i], random() % 150'000);
+        peers[i]->send(part);
+        sent[i] += part.size();
+        more = more || sent[i] < streams[i].size();
+        ASSERT_LE(chunks.unfilled_bytes(), kFew) << seed;
+      }
+    }
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      EXPECT_TRUE(peers[i]->sink().text == texts[i]) << seed;
+      peers[i]->sink().chunks.clear();
+    }
+    EXPECT_EQ(chunks.unfilled_bytes(), 0u) << seed;
+    EXPECT_EQ(chunks.chunks_out(), 0u) << seed;
+  }
 }
 
 }  // namespace
