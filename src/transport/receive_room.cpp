@@ -47,7 +47,9 @@ ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::s
   if (is_large(std::max(needed, begin + there))) {
     // So much is taken of the system for what has arrived.
     if (chunk.is_lent() || chunk.capacity() <= LargeChunks::rounded(begin + due + due / 4)) return {};
-    if (chunks_.count_unfilled(chunk, there)) return {};
+    const std::size_t most = std::max(chunks_.roomy_bytes(), begin + std::max(needed, there + 1));
+    const bool can_be_filled = chunk.capacity() <= LargeChunks::rounded(most);
+    if (can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
   }
   return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
 }

@@ -236,6 +236,18 @@ TEST_F(AnnouncedFrames, ThatEndHalfWayGiveTheirPartBack) {
   expect_nothing_is_left();
 }
 
+TEST_F(AnnouncedFrames, ThatCannotFillTheChunkMoveAndCountNothing) {
+  const std::string middle = request(100'000);
+  const std::unique_ptr<Peer> peer = make_peer();
+  peer->send(large_);
+  peer->send(std::string_view{middle}.substr(0, 3000));
+  EXPECT_EQ(peer->places(), std::vector{large_.size()}) << "a long frame was expected";
+  EXPECT_EQ(chunks_.unfilled_bytes(), 0u);
+  peer->send(std::string_view{middle}.substr(3000));
+  EXPECT_EQ(peer->frames(), 2u);
+  expect_nothing_is_left();
+}
+
 // Where little may be unfilled, parts move to smaller chunks and on to larger ones again and again.
 TEST_F(AnnouncedFrames, ArriveWholeInWhateverPartsAndNeverLeaveMoreUnfilledThanMayBe) {
   constexpr std::size_t kFew = 1 * kMiB;
