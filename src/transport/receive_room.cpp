@@ -40,8 +40,8 @@ ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::siz
   return chunks_.acquire(begin + std::max(wanted, there + 1));
 }
 
-ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
-                                   Chunk& chunk) noexcept {
+ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
+                                   bool may_count) noexcept {
   const std::size_t due = due_to(there);
   if (chunk.capacity() <= due) return {};
   if (is_large(std::max(needed, begin + there))) {
@@ -49,7 +49,7 @@ ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::s
     if (chunk.is_lent() || chunk.capacity() <= LargeChunks::rounded(begin + due + due / 4)) return {};
     const std::size_t most = std::max(chunks_.roomy_bytes(), begin + std::max(needed, there + 1));
     const bool can_be_filled = chunk.capacity() <= LargeChunks::rounded(most);
-    if (can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
+    if (may_count && can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
   }
   return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
 }

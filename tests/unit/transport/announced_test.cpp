@@ -236,6 +236,22 @@ TEST_F(AnnouncedFrames, ThatEndHalfWayGiveTheirPartBack) {
   expect_nothing_is_left();
 }
 
+// While nothing is received nobody ends a frame that takes too long.
+TEST_F(AnnouncedFrames, OfAPausedPeerCountNothing) {
+  const std::unique_ptr<Peer> peer = make_peer();
+  peer->send(large_);
+  peer->send(std::string_view{large_}.substr(0, 3000));
+  EXPECT_GE(chunks_.unfilled_bytes(), 3 * kMiB);
+  peer->framer().pause(true);
+  peer->framer().park();
+  EXPECT_EQ(chunks_.unfilled_bytes(), 0u);
+  peer->framer().pause(false);
+  EXPECT_TRUE(peer->framer().resume(peer->sink()).ok());
+  peer->send(std::string_view{large_}.substr(3000));
+  EXPECT_EQ(peer->frames(), 2u);
+  expect_nothing_is_left();
+}
+
 TEST_F(AnnouncedFrames, ThatCannotFillTheChunkMoveAndCountNothing) {
   const std::string middle = request(100'000);
   const std::unique_ptr<Peer> peer = make_peer();

@@ -64,9 +64,11 @@ class ReceiveRoom {
   }
   /// A chunk for exactly these bytes, all of which have arrived.
   ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
-  /// A smaller chunk for `there` of `needed` bytes that wait in `chunk` for the rest, if that is too large
-  /// for them. Those of a long frame stay where they are as long as the rest of the chunk may be unfilled.
-  ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk) noexcept;
+  /// A smaller chunk for `there` of `needed` bytes that wait in `chunk`, if that is too large for them. With
+  /// `may_count` those of a long frame stay where they are as long as the rest of the chunk may be unfilled
+  /// and the frame can fill it.
+  ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
+                        bool may_count) noexcept;
 
   bool is_standard(const Chunk& chunk) const noexcept { return chunk.capacity() == chunks_.chunk_bytes(); }
   std::size_t standard_bytes() const noexcept { return chunks_.chunk_bytes(); }
