@@ -44,12 +44,13 @@ ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::s
                                    bool may_count) noexcept {
   const std::size_t due = due_to(there);
   if (chunk.capacity() <= due) return {};
-  if (is_large(std::max(needed, begin + there))) {
-    // So much is taken of the system for what has arrived.
+  const bool is_sole = chunk.references() == 1;
+  if (!is_sole || is_large(std::max(needed, begin + there))) {
+    // No more than is taken of the system for what has arrived is not counted.
     if (chunk.is_lent() || chunk.capacity() <= LargeChunks::rounded(begin + due + due / 4)) return {};
     const std::size_t most = std::max(chunks_.roomy_bytes(), begin + std::max(needed, there + 1));
     const bool can_be_filled = chunk.capacity() <= LargeChunks::rounded(most);
-    if (may_count && can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
+    if (is_sole && may_count && can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
   }
   return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
 }

@@ -444,7 +444,6 @@ void StreamFramer::park() noexcept {
   if (!chunk_) return;
   const std::size_t there = filled_ - taken_;
   if (there != 0 && !stash_.put(pending())) {
-    if (chunk_->references() > 1) return;
     ChunkRef smaller = room_.take_smaller(taken_ & 7, needed_, there, *chunk_, wants_bytes());
     if (smaller) move_to(std::move(smaller), taken_ & 7);
     return;

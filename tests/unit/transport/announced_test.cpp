@@ -236,6 +236,25 @@ TEST_F(AnnouncedFrames, ThatEndHalfWayGiveTheirPartBack) {
   expect_nothing_is_left();
 }
 
+// What a handler keeps is charged only as long as it keeps it.
+TEST_F(AnnouncedFrames, BehindABodyThatIsKeptDoNotHoldItsChunkWhenThatEnds) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  const std::size_t before = testing::heap_bytes();
+  const std::unique_ptr<Peer> peer = make_peer();
+  peer->send(request(3 * kMiB + 300 * kKiB));
+  peer->sink().retain = true;
+  peer->send(large_ + large_.substr(0, 3000));
+  EXPECT_EQ(peer->places().size(), 1u) << "a longer frame was expected";
+  EXPECT_EQ(peer->frames(), 2u);
+  peer->sink().chunks.clear();
+  EXPECT_LE(held_since(before), 160 * kKiB);
+  EXPECT_EQ(chunks_.unfilled_bytes(), 0u);
+  peer->send(std::string_view{large_}.substr(3000));
+  EXPECT_EQ(peer->frames(), 3u);
+  peer->sink().chunks.clear();
+  expect_nothing_is_left();
+}
+
 // While nothing is received nobody ends a frame that takes too long.
 TEST_F(AnnouncedFrames, OfAPausedPeerCountNothing) {
   const std::unique_ptr<Peer> peer = make_peer();

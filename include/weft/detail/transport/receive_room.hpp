@@ -65,8 +65,8 @@ class ReceiveRoom {
   /// A chunk for exactly these bytes, all of which have arrived.
   ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
   /// A smaller chunk for `there` of `needed` bytes that wait in `chunk`, if that is too large for them. With
-  /// `may_count` those of a long frame stay where they are as long as the rest of the chunk may be unfilled
-  /// and the frame can fill it.
+  /// `may_count` those of a long frame stay where they are, if nobody else looks at the chunk, as long as the
+  /// rest of it may be unfilled and the frame can fill it.
   ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
                         bool may_count) noexcept;
 
