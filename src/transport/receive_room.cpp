@@ -2,6 +2,8 @@
 #include "weft/detail/transport/receive_room.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "weft/detail/transport/early_sends.hpp"
 
@@ -53,6 +55,15 @@ ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::s
     if (is_sole && may_count && can_be_filled && chunks_.count_unfilled(chunk, there)) return {};
   }
   return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
+}
+
+void ReceiveRoom::fit(Bytes& body, ChunkRef& chunk) noexcept {
+  if (chunk->is_lent() || chunk->capacity() <= due_to(body.size())) return;
+  ChunkRef smaller = take(body.size());
+  if (!smaller) return;
+  if (!body.empty()) std::memcpy(smaller->data(), body.data(), body.size());
+  body = {smaller->data(), body.size()};
+  chunk = std::move(smaller);
 }
 
 }  // namespace weft::detail

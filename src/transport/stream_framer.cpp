@@ -439,17 +439,20 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
 }
 
 // A part that is too long to be put aside waits in a chunk; of a small frame, in no larger one than is due to
-// what has arrived, and so of any frame where too much is unfilled.
+// what has arrived, and so of any frame where too much is unfilled. Nobody looks at how long it takes while
+// nothing is wanted, nor sees when others have done with a chunk that they look at too: then nothing counts.
 void StreamFramer::park() noexcept {
-  if (!chunk_) return;
   const std::size_t there = filled_ - taken_;
   if (there != 0 && !stash_.put(pending())) {
     ChunkRef smaller = room_.take_smaller(taken_ & 7, needed_, there, *chunk_, wants_bytes());
     if (smaller) move_to(std::move(smaller), taken_ & 7);
-    return;
+  } else if (chunk_) {
+    taken_ = filled_ = taken_ & 7;
+    chunk_.reset();
   }
-  taken_ = filled_ = taken_ & 7;
-  chunk_.reset();
+  if (frame_chunk_ && frame_chunk_->references() == 1) [[unlikely]] {
+    room_.fit(frame_.body, frame_chunk_);
+  }
 }
 
 // Brings what park() put aside back into a chunk.

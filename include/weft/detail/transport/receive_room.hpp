@@ -10,8 +10,9 @@
 namespace weft::detail {
 
 /// Chooses the chunks that a framer receives into: by what is needed, by what has arrived, and in the hope
-/// that what comes next is like what came last. Takes more than is due to what has arrived only of what the
-/// pool has kept anyway and counts as unfilled, or so much more that nothing has to be moved at the end.
+/// that what comes next is like what came last. Beyond 256 KiB it takes more than is due to what has arrived
+/// only of what the pool has kept anyway and counts as unfilled, or so much more that nothing has to be moved
+/// at the end.
 /// Thread: the pool's.
 class ReceiveRoom {
  public:
@@ -69,6 +70,9 @@ class ReceiveRoom {
   /// rest of it may be unfilled and the frame can fill it.
   ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
                         bool may_count) noexcept;
+  /// Moves `body`, which nobody else looks at, out of `chunk` if that is too large for it, into one to keep
+  /// in its place.
+  void fit(Bytes& body, ChunkRef& chunk) noexcept;
 
   bool is_standard(const Chunk& chunk) const noexcept { return chunk.capacity() == chunks_.chunk_bytes(); }
   std::size_t standard_bytes() const noexcept { return chunks_.chunk_bytes(); }
