@@ -329,10 +329,19 @@ TEST_F(AnnouncedFrames, ArriveWholeInWhateverPartsAndNeverLeaveMoreUnfilledThanM
       peers.back()->sink().text.clear();
       peers.back()->keeps_text = true;
       peers.back()->sink().retain = random() % 4 == 0;
+      const bool skip = peers.back()->sink().skip = random() % 2 == 0;
       for (std::uint64_t id = 1; id <= 6; ++id) {
         const std::string body(kSizes[random() % 6], static_cast<char>('a' + random() % 26));
-        streams[i] += frame_text({.type = FrameType::kRequest, .id = id}, body, false);
+        FrameHeader header{.type = FrameType::kRequest, .id = id};
         texts[i] += std::to_string(id) + " " + body + "\n";
+        std::string attachment;
+        if (random() % 3 == 0) {
+          attachment.assign(1 + random() % 400'000, static_cast<char>('A' + random() % 26));
+          header.flags = wire::FrameFlags::kAttachment;
+          header.attachment_bytes = attachment.size();
+          texts[i] += skip ? "skipped\n" : "landed " + attachment + "\n";
+        }
+        streams[i] += frame_text(header, body, false) + attachment_text(attachment, false);
       }
     }
     std::vector<std::size_t> sent(streams.size());
