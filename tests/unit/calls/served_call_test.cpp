@@ -698,5 +698,21 @@ TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));
 }
 
+// What of a large chunk is not filled counts, so an answer keeps one only for most of it.
+TEST_F(ServedCalls, AnInlineCallKeepsALargeChunkForItsAnswerOnlyWhereItsBodyIsMostOfThat) {
+  constexpr std::size_t kKiB = 1024;
+  const auto keeps = [&](std::size_t capacity, std::size_t body) {
+    const ChunkRef chunk = loop_->chunks().acquire(capacity);
+    EXPECT_EQ(chunk->capacity(), capacity);
+    const InlineCall call{*sink_, 9, Bytes{chunk->data(), body}, &chunk};
+    return static_cast<bool>(request_chunk(call));
+  };
+  EXPECT_FALSE(keeps(64 * kKiB, 15 * kKiB));
+  EXPECT_TRUE(keeps(64 * kKiB, 16 * kKiB));
+  EXPECT_TRUE(keeps(256 * kKiB, 64 * kKiB));
+  EXPECT_FALSE(keeps(5120 * kKiB, 1300 * kKiB));
+  EXPECT_TRUE(keeps(5120 * kKiB, 3840 * kKiB));
+}
+
 }  // namespace
 }  // namespace weft
