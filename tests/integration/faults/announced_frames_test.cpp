@@ -124,6 +124,25 @@ TEST_F(AnnouncedFrames, OfAServerThatStopsGiveTheirPartBack) {
   EXPECT_TRUE(nothing_is_left());
 }
 
+// A request waits for its attachment without the chunk that it came in, unless that is little more than it.
+TEST_F(AnnouncedFrames, OfAttachmentsHoldNoChunkOfWhichTheirBodyIsASmallPart) {
+  Server& server = serve({}, [](Server& its) { its.register_handler<&attachment_size>(); });
+  HostilePeer peer{server.urls().front()};
+  wire::FrameHeader header = request_header<&attachment_size>(1);
+  header.body_bytes = kBody;
+  send_while_turning(peer, hello_bytes() + header_bytes(header) + std::string(kBody, 'x'));
+  const std::uint64_t refused = server.stats().calls_refused;
+  header.id = 2;
+  header.body_bytes = 30'000;
+  header.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces;
+  header.attachment_bytes = 1 * kMiB;
+  send_while_turning(peer, header_bytes(header) + std::string(header.body_bytes, 'x'));
+  EXPECT_EQ(server.stats().calls_refused, refused) << "it waits";
+  EXPECT_EQ(chunks().chunks_out(), 0u);
+  pass(11s);
+  EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(AnnouncedFrames, OfServersMakeAClientHoldNoMore) {
   constexpr std::size_t kServers = 30;
   serve_echo();
