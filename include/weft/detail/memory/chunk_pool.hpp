@@ -136,9 +136,9 @@ class ChunkPool {
   ChunkRef acquire(std::size_t at_least) noexcept {
     return at_least <= options_.chunk_bytes ? acquire() : acquire_large(at_least);
   }
-  /// The same of memory that the pool has kept, for bytes of which only `there` have arrived: all beyond them
-  /// is unfilled_bytes(). Null when none is kept, and when too much is unfilled. Takes nothing from the
-  /// system.
+  /// The same of memory that the pool has kept, for bytes of which only `there` have arrived: the rest counts
+  /// in unfilled_bytes(), unless it is a quarter or less. Null when none is kept, and when too much is
+  /// unfilled. Takes nothing from the system.
   ChunkRef acquire_kept(std::size_t at_least, std::size_t there) noexcept;
 
   /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
@@ -174,7 +174,7 @@ class ChunkPool {
   /// Memory of free chunks that are kept.
   std::size_t cached_bytes() const noexcept { return cached_bytes_ + large_.bytes(); }
   /// Memory of large chunks that are out for bytes which have not arrived: large_bytes_max at most. A chunk
-  /// that is filled but for a quarter counts as full, for no more of it is used by a frame that is whole.
+  /// filled but for a quarter counts as full, for a whole frame may leave a fifth of its chunk unused.
   std::size_t unfilled_bytes() const noexcept { return unfilled_bytes_; }
   /// Gives all free chunks back to the system.
   void trim() noexcept;
