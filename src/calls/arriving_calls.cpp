@@ -14,7 +14,8 @@ namespace weft::detail {
 
 namespace {
 
-/// A smaller body is copied, so that its chunk can be received into meanwhile.
+/// A smaller body is copied, so that its chunk can be received into meanwhile, and so is one that is not most
+/// of its chunk.
 constexpr std::size_t kCopiedRequestBytes = 8 * 1024;
 /// Time for which memory that nobody wants filled any more is waited for before it is taken by force, which
 /// may cost the connection; and how often that is looked at.
@@ -47,7 +48,8 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
   if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
   Result<Buffer> landing = connection_.landing_memory(bytes);
   if (!landing.ok()) return no_memory_to_land(landing.status());
-  const bool copied = frame.body.size() <= kCopiedRequestBytes;
+  const bool copied =
+      frame.body.size() <= kCopiedRequestBytes || frame.body.size() < chunk->capacity() / 4 * 3;
   const Charge charge{.kept = sizeof(ArrivingCall) + (copied ? frame.body.size() : chunk->capacity())};
   if (auto refusal = admission_.admit(charge)) return refusal;
   try {

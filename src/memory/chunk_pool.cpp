@@ -16,20 +16,42 @@ ChunkPool::ChunkPool(ChunkPoolOptions options, ChunkKeeper* keeper) noexcept
 
 ChunkPool::~ChunkPool() {
   WEFT_ASSERT(chunks_out_ == 0 || made_in_.in_child(), "a chunk outlives its pool");
+  WEFT_ASSERT(unfilled_bytes_ == 0 || chunks_out_ != 0, "only chunks that are out are unfilled");
   trim();
 }
 
 ChunkRef ChunkPool::acquire_large(std::size_t at_least) noexcept {
   if (!keeps_large(at_least)) return allocate(at_least);
-  ChunkRef kept = acquire_kept(at_least);
-  return kept ? kept : allocate(LargeChunks::rounded(at_least));
+  Chunk* const kept = large_.take(at_least);
+  if (kept == nullptr) return allocate(LargeChunks::rounded(at_least));
+  ++chunks_out_;
+  return ChunkRef{kept};
 }
 
-ChunkRef ChunkPool::acquire_kept(std::size_t at_least) noexcept {
-  Chunk* const chunk = keeps_large(at_least) ? large_.take(at_least) : nullptr;
+ChunkRef ChunkPool::acquire_kept(std::size_t at_least, std::size_t there) noexcept {
+  if (!keeps_large(at_least)) return {};
+  if (LargeChunks::rounded(at_least) - there > options_.large_bytes_max - unfilled_bytes_) return {};
+  Chunk* const chunk = large_.take(at_least);
   if (chunk == nullptr) return {};
   ++chunks_out_;
+  set_unfilled(*chunk, chunk->capacity_ - there);
   return ChunkRef{chunk};
+}
+
+bool ChunkPool::count_unfilled(Chunk& chunk, std::size_t there) noexcept {
+  const std::size_t bytes = chunk.capacity_ - there;
+  if (bytes > chunk.unfilled_) {
+    if (bytes - chunk.unfilled_ > options_.large_bytes_max - unfilled_bytes_) return false;
+    set_unfilled(chunk, bytes);
+  }
+  return true;
+}
+
+// The chunk carries what it counts for, and gives it back wherever it ends.
+void ChunkPool::set_unfilled(Chunk& chunk, std::size_t bytes) noexcept {
+  if (bytes <= chunk.capacity_ / 4) bytes = 0;
+  unfilled_bytes_ += bytes - chunk.unfilled_;
+  chunk.unfilled_ = bytes;
 }
 
 void ChunkPool::trim() noexcept {
@@ -71,6 +93,7 @@ void ChunkPool::give_back(Chunk* chunk) noexcept {
     return std::exchange(chunk->lender_, nullptr)->on_chunk_returned(chunk->memory());
   }
   if (chunk->capacity_ != options_.chunk_bytes) {
+    unfilled_bytes_ -= std::exchange(chunk->unfilled_, 0u);
     if (!keep_large(chunk)) free_memory(chunk);
     return;
   }

@@ -109,6 +109,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
   ++counters_.receives;
   counters_.bytes.add(bytes);
   filled_ += bytes;
+  if (chunk_) room_.fill(*chunk_, bytes);
   room_.received(bytes, needed_, chunk_ && filled_ == chunk_->capacity() ? filled_ - taken_ : 0);
   if (state_ != State::kAttachment) room_.expect_piece(false);
   return parse(sink);
@@ -410,7 +411,7 @@ bool StreamFramer::have_room() noexcept {
   // A long frame does not begin behind another one, which somebody may keep, if the pool has kept a chunk.
   if (room_.wishes_more(needed_) && (!chunk_ || (sole && room_.wishes_more(chunk_->capacity())) ||
                                      (!sole && there == 0 && room_.expects_long()))) [[unlikely]] {
-    if (ChunkRef roomy = room_.take_wished(begin)) return move_to(std::move(roomy), begin);
+    if (ChunkRef roomy = room_.take_wished(begin, there)) return move_to(std::move(roomy), begin);
   }
   if (chunk_) {
     if (there == 0) taken_ = filled_ = (sole ? 0 : wire::padded(filled_)) + begin;
@@ -438,18 +439,20 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
 }
 
 // A part that is too long to be put aside waits in a chunk; of a small frame, in no larger one than is due to
-// what has arrived.
+// what has arrived, and so of any frame where too much is unfilled. Nobody looks at how long it takes while
+// nothing is wanted, nor sees when others have done with a chunk that they look at too: then nothing counts.
 void StreamFramer::park() noexcept {
-  if (!chunk_) return;
   const std::size_t there = filled_ - taken_;
   if (there != 0 && !stash_.put(pending())) {
-    if (chunk_->references() > 1) return;
-    ChunkRef smaller = room_.take_smaller(taken_ & 7, needed_, there, chunk_->capacity());
+    ChunkRef smaller = room_.take_smaller(taken_ & 7, needed_, there, *chunk_, wants_bytes());
     if (smaller) move_to(std::move(smaller), taken_ & 7);
-    return;
+  } else if (chunk_) {
+    taken_ = filled_ = taken_ & 7;
+    chunk_.reset();
   }
-  taken_ = filled_ = taken_ & 7;
-  chunk_.reset();
+  if (frame_chunk_ && frame_chunk_->references() == 1) [[unlikely]] {
+    room_.fit(frame_.body, frame_chunk_);
+  }
 }
 
 // Brings what park() put aside back into a chunk.

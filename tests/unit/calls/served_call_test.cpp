@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <latch>
+#include <string>
 #include <thread>
 
 #include "calls/call_workers.hpp"
 #include "calls/calls_host.hpp"
+#include "weft/detail/calls/arriving_answer.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/reply_right.hpp"
@@ -696,6 +699,39 @@ TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
   EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));
+}
+
+// What of a large chunk is not filled counts, so an answer keeps one only for most of it.
+TEST_F(ServedCalls, AnInlineCallKeepsALargeChunkForItsAnswerOnlyWhereItsBodyIsMostOfThat) {
+  constexpr std::size_t kKiB = 1024;
+  const auto keeps = [&](std::size_t capacity, std::size_t body) {
+    const ChunkRef chunk = loop_->chunks().acquire(capacity);
+    EXPECT_EQ(chunk->capacity(), capacity);
+    const InlineCall call{*sink_, 9, Bytes{chunk->data(), body}, &chunk};
+    return static_cast<bool>(request_chunk(call));
+  };
+  EXPECT_FALSE(keeps(64 * kKiB, 15 * kKiB));
+  EXPECT_TRUE(keeps(64 * kKiB, 16 * kKiB));
+  EXPECT_TRUE(keeps(256 * kKiB, 64 * kKiB));
+  EXPECT_FALSE(keeps(5120 * kKiB, 1300 * kKiB));
+  EXPECT_TRUE(keeps(5120 * kKiB, 3840 * kKiB));
+}
+
+TEST(ArrivingAnswers, KeepTheChunkOfTheirBodyOnlyWhereItIsMostOfThat) {
+  ChunkPool chunks;
+  std::byte place[8];
+  const auto kept = [&](std::size_t body) {
+    ChunkRef chunk = chunks.acquire(std::size_t{1} << 20);
+    std::memset(chunk->data(), 'b', body);
+    ArrivingAnswer answer;
+    answer.begin({{}, {chunk->data(), body}}, chunk, Landing::into(place));
+    chunk.reset();
+    EXPECT_EQ(as_text(answer.frame().body), std::string(body, 'b'));
+    return chunks.chunks_out();
+  };
+  EXPECT_EQ(kept(8000), 0u);
+  EXPECT_EQ(kept(500'000), 0u);
+  EXPECT_EQ(kept(1'000'000), 1u);
 }
 
 }  // namespace

@@ -141,12 +141,67 @@ TEST(LargeChunks, OnlyTheUnusedGoBack) {
 TEST(LargeChunks, ThoseThatAreKeptCanBeHadAlone) {
   Keeper keeper;
   ChunkPool pool{{}, &keeper};
-  EXPECT_FALSE(pool.acquire_kept(100 * kKiB));
+  EXPECT_FALSE(pool.acquire_kept(100 * kKiB, 0));
   pool.acquire(100 * kKiB).reset();
-  EXPECT_FALSE(pool.acquire_kept(200 * kKiB)) << "none of this size is kept";
-  EXPECT_TRUE(pool.acquire_kept(100 * kKiB));
-  EXPECT_FALSE(pool.acquire_kept(10)) << "a standard one";
-  EXPECT_FALSE(pool.acquire_kept(std::numeric_limits<std::size_t>::max()));
+  EXPECT_FALSE(pool.acquire_kept(200 * kKiB, 0)) << "none of this size is kept";
+  EXPECT_TRUE(pool.acquire_kept(100 * kKiB, 0));
+  EXPECT_FALSE(pool.acquire_kept(10, 0)) << "a standard one";
+  EXPECT_FALSE(pool.acquire_kept(std::numeric_limits<std::size_t>::max(), 0));
+}
+
+// Makes `pool` keep `count` chunks of `bytes`.
+void make_kept(ChunkPool& pool, std::size_t bytes, int count) {
+  std::vector<ChunkRef> chunks;
+  for (int i = 0; i < count; ++i) chunks.push_back(pool.acquire(bytes));
+}
+
+TEST(LargeChunks, ThatAreKeptCountAsUnfilledUntilAllButAQuarterHasArrivedOrTheyComeBack) {
+  Keeper keeper;
+  ChunkPool pool{{}, &keeper};
+  make_kept(pool, 1024 * kKiB, 2);
+  ChunkRef chunk = pool.acquire_kept(1000 * kKiB, 100 * kKiB);
+  EXPECT_EQ(pool.unfilled_bytes(), 924 * kKiB);
+  pool.fill(*chunk, 500 * kKiB);
+  EXPECT_EQ(pool.unfilled_bytes(), 424 * kKiB);
+  ChunkRef other = pool.acquire_kept(1000 * kKiB, 0);
+  EXPECT_EQ(pool.unfilled_bytes(), 1448 * kKiB);
+  pool.fill(*chunk, 300 * kKiB);
+  EXPECT_EQ(pool.unfilled_bytes(), 1024 * kKiB) << "of the first no more is used by its frame";
+  pool.fill(*chunk, 400 * kKiB);
+  other.reset();
+  EXPECT_EQ(pool.unfilled_bytes(), 0u);
+  other = pool.acquire(1000 * kKiB);
+  EXPECT_EQ(pool.unfilled_bytes(), 0u) << "of what has arrived nothing counts";
+}
+
+TEST(LargeChunks, AreNotGivenForWhatIsAnnouncedBeyondWhatMayBeUnfilled) {
+  Keeper keeper;
+  ChunkPool pool{{.large_bytes_max = 2048 * kKiB}, &keeper};
+  make_kept(pool, 1024 * kKiB, 2);
+  make_kept(pool, 512 * kKiB, 1);  // beyond what may be kept
+  ChunkRef first = pool.acquire_kept(1024 * kKiB, 0);
+  make_kept(pool, 512 * kKiB, 2);
+  const ChunkRef second = pool.acquire_kept(1024 * kKiB, 100 * kKiB);
+  EXPECT_EQ(pool.unfilled_bytes(), 1948 * kKiB);
+  EXPECT_FALSE(pool.acquire_kept(512 * kKiB, 0));
+  EXPECT_TRUE(pool.acquire(512 * kKiB)) << "what has arrived is no matter of this";
+  EXPECT_TRUE(pool.acquire_kept(512 * kKiB, 412 * kKiB));
+  first.reset();
+  EXPECT_TRUE(pool.acquire_kept(512 * kKiB, 0));
+}
+
+TEST(LargeChunks, InWhichLessWaitsThanBeforeCountAsUnfilledAgainIfTheyMay) {
+  Keeper keeper;
+  ChunkPool pool{{.large_bytes_max = 2048 * kKiB}, &keeper};
+  const ChunkRef chunk = pool.acquire(1024 * kKiB);
+  EXPECT_TRUE(pool.count_unfilled(*chunk, 24 * kKiB));
+  EXPECT_EQ(pool.unfilled_bytes(), 1000 * kKiB);
+  EXPECT_TRUE(pool.count_unfilled(*chunk, 500 * kKiB));
+  EXPECT_EQ(pool.unfilled_bytes(), 1000 * kKiB) << "only fill() makes it less";
+  const ChunkRef other = pool.acquire(1536 * kKiB);
+  EXPECT_FALSE(pool.count_unfilled(*other, 24 * kKiB));
+  EXPECT_EQ(pool.unfilled_bytes(), 1000 * kKiB);
+  EXPECT_TRUE(pool.count_unfilled(*other, 1000 * kKiB));
 }
 
 // A page that the system gives anew is cleared, and costs a fault, both more than copying it.

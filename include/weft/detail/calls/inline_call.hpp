@@ -9,9 +9,12 @@
 
 namespace weft::detail {
 
-/// Tells whether `body` is enough of `chunk`, where it was received, to keep all of that.
+/// Tells whether `body` is enough of `chunk`, where it was received, to keep all of that: most of one that is
+/// large, of which what is not filled may count.
 inline bool is_worth_keeping(const ChunkRef& chunk, Bytes body) {
-  return chunk && body.size() >= chunk->capacity() / 4;
+  if (!chunk || body.size() < chunk->capacity() / 4) return false;
+  return chunk->capacity() <= ChunkPool::kRoomyBy * LargeChunks::kAbove ||
+         body.size() >= chunk->capacity() / 4 * 3;
 }
 
 /// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -35,6 +36,8 @@ class alignas(64) Chunk {
   const std::byte* data() const noexcept { return data_; }
   std::size_t capacity() const noexcept { return capacity_; }
   MutableBytes memory() noexcept { return {data_, capacity_}; }
+  /// Its memory is a ChunkLender's.
+  bool is_lent() const noexcept { return lender_ != nullptr; }
   /// Returns how many ChunkRefs there are; 1 means that nobody else looks at the bytes.
   std::uint32_t references() const noexcept { return references_; }
 
@@ -50,6 +53,8 @@ class alignas(64) Chunk {
   std::byte* data_;
   std::size_t capacity_;
   ChunkLender* lender_ = nullptr;
+  /// Counted in ChunkPool::unfilled_bytes().
+  std::size_t unfilled_ = 0;
   std::uint32_t references_ = 0;
 };
 
@@ -89,7 +94,7 @@ struct ChunkPoolOptions {
   /// Free standard chunks are kept for the next use up to this much memory; more is given back to the system.
   std::size_t cached_bytes_max = 4 * 1024 * 1024;
   /// Larger free chunks are kept up to this much memory for those who come soon: a loop gives back what was
-  /// not used for a second or two.
+  /// not used for a second or two. As much of them may be out for bytes that are only announced.
   std::size_t large_bytes_max = 64 * 1024 * 1024;
 };
 
@@ -131,8 +136,10 @@ class ChunkPool {
   ChunkRef acquire(std::size_t at_least) noexcept {
     return at_least <= options_.chunk_bytes ? acquire() : acquire_large(at_least);
   }
-  /// The same of memory that the pool has kept: null when there is none. Takes nothing from the system.
-  ChunkRef acquire_kept(std::size_t at_least) noexcept;
+  /// The same of memory that the pool has kept, for bytes of which only `there` have arrived: the rest counts
+  /// in unfilled_bytes(), unless it is a quarter or less. Null when none is kept, and when too much is
+  /// unfilled. Takes nothing from the system.
+  ChunkRef acquire_kept(std::size_t at_least, std::size_t there) noexcept;
 
   /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
   /// when memory is out; nothing was lent then.
@@ -150,6 +157,15 @@ class ChunkPool {
     return ChunkRef{chunk};
   }
 
+  /// `bytes` have arrived in `chunk`.
+  void fill(Chunk& chunk, std::size_t bytes) noexcept {
+    if (chunk.unfilled_ != 0) [[unlikely]]
+      set_unfilled(chunk, chunk.unfilled_ - std::min(chunk.unfilled_, bytes));
+  }
+  /// Counts all of `chunk`, which is not lent, as unfilled but for the `there` bytes that still wait in it.
+  /// False when too much would be unfilled; nothing has changed then.
+  bool count_unfilled(Chunk& chunk, std::size_t there) noexcept;
+
   std::size_t chunk_bytes() const noexcept { return options_.chunk_bytes; }
   /// Size of a chunk that small frames are received into while a standard one would be full at once.
   std::size_t roomy_bytes() const noexcept { return kRoomyBy * options_.chunk_bytes; }
@@ -157,6 +173,9 @@ class ChunkPool {
   std::size_t chunks_out() const noexcept { return chunks_out_; }
   /// Memory of free chunks that are kept.
   std::size_t cached_bytes() const noexcept { return cached_bytes_ + large_.bytes(); }
+  /// Memory of large chunks that are out for bytes which have not arrived: large_bytes_max at most. A chunk
+  /// filled but for a quarter counts as full, for a whole frame may leave a fifth of its chunk unused.
+  std::size_t unfilled_bytes() const noexcept { return unfilled_bytes_; }
   /// Gives all free chunks back to the system.
   void trim() noexcept;
   /// Gives the large chunks back to the system that nobody used since this was called last. True while more
@@ -169,6 +188,7 @@ class ChunkPool {
   ChunkRef allocate(std::size_t capacity) noexcept;
   bool keeps_large(std::size_t bytes) const noexcept { return keeper_ != nullptr && large_.keeps(bytes); }
   bool keep_large(Chunk* chunk) noexcept;
+  void set_unfilled(Chunk& chunk, std::size_t bytes) noexcept;
   Chunk* make_lent() noexcept;
   void give_back(Chunk* chunk) noexcept;
   static void free_memory(Chunk* chunk) noexcept;
@@ -180,6 +200,7 @@ class ChunkPool {
   Chunk* free_lent_ = nullptr;
   std::size_t cached_bytes_ = 0;
   std::size_t chunks_out_ = 0;
+  std::size_t unfilled_bytes_ = 0;
   LargeChunks large_;
 };
 

@@ -83,7 +83,7 @@ class FrameSink {
     static_cast<void>(header);
     return false;
   }
-  /// A frame with an attachment has arrived except for the attachment.
+  /// A frame with an attachment has arrived except for the attachment. Its body may move until that ends.
   virtual Landing on_attachment(const Frame& frame) = 0;
   /// More of the attachment has landed, and `left` bytes of it are to come. The last of them are told by
   /// on_attachment_end() alone.

@@ -10,8 +10,10 @@
 namespace weft::detail {
 
 /// Chooses the chunks that a framer receives into: by what is needed, by what has arrived, and in the hope
-/// that what comes next is like what came last. Takes more than is due to what has arrived only of what the
-/// pool has kept anyway, or so much more that nothing has to be moved at the end. Thread: the pool's.
+/// that what comes next is like what came last. Beyond 256 KiB it takes more than is due to what has arrived
+/// only of what the pool has kept anyway and counts as unfilled, or so much more that nothing has to be moved
+/// at the end.
+/// Thread: the pool's.
 class ReceiveRoom {
  public:
   explicit ReceiveRoom(ChunkPool& chunks) noexcept : chunks_(chunks) {}
@@ -48,8 +50,11 @@ class ReceiveRoom {
   /// A chunk of more than `bytes` would be better.
   bool wishes_more(std::size_t bytes) const noexcept { return wished_ > bytes; }
 
-  /// The better chunk, with `begin` bytes unused at its front. Null when there is none.
-  ChunkRef take_wished(std::size_t begin) noexcept;
+  /// `bytes` of what a receive brought were put into `chunk`.
+  void fill(Chunk& chunk, std::size_t bytes) noexcept { chunks_.fill(chunk, bytes); }
+  /// The better chunk, with `begin` bytes unused at its front, for `there` bytes and what comes. Null when
+  /// there is none.
+  ChunkRef take_wished(std::size_t begin, std::size_t there) noexcept;
   /// A chunk for `needed` bytes of which `there` have arrived, or for as many of them as are due. Null when
   /// memory is out.
   ChunkRef take_needed(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
@@ -60,10 +65,14 @@ class ReceiveRoom {
   }
   /// A chunk for exactly these bytes, all of which have arrived.
   ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
-  /// A smaller chunk for `there` bytes that wait for more in one of `capacity`, if that is too large for
-  /// them.
-  ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
-                        std::size_t capacity) noexcept;
+  /// A smaller chunk for `there` of `needed` bytes that wait in `chunk`, if that is too large for them. With
+  /// `may_count` those of a long frame stay where they are, if nobody else looks at the chunk, as long as the
+  /// rest of it may be unfilled and the frame can fill it.
+  ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
+                        bool may_count) noexcept;
+  /// Moves `body`, which nobody else looks at, out of `chunk` if that is too large for it, into one to keep
+  /// in its place.
+  void fit(Bytes& body, ChunkRef& chunk) noexcept;
 
   bool is_standard(const Chunk& chunk) const noexcept { return chunk.capacity() == chunks_.chunk_bytes(); }
   std::size_t standard_bytes() const noexcept { return chunks_.chunk_bytes(); }
