@@ -7,6 +7,7 @@
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/frame_output.hpp"
+#include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
 
@@ -14,9 +15,6 @@ namespace weft::detail {
 
 namespace {
 
-/// A smaller body is copied, so that its chunk can be received into meanwhile, and so is one that is not most
-/// of its chunk.
-constexpr std::size_t kCopiedRequestBytes = 8 * 1024;
 /// Time for which memory that nobody wants filled any more is waited for before it is taken by force, which
 /// may cost the connection; and how often that is looked at.
 constexpr Duration kLandingBackWithin = std::chrono::milliseconds{250};
@@ -48,8 +46,7 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
   if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
   Result<Buffer> landing = connection_.landing_memory(bytes);
   if (!landing.ok()) return no_memory_to_land(landing.status());
-  const bool copied =
-      frame.body.size() <= kCopiedRequestBytes || frame.body.size() < chunk->capacity() / 4 * 3;
+  const bool copied = !stays_in_chunk(frame.body, chunk);
   const Charge charge{.kept = sizeof(ArrivingCall) + (copied ? frame.body.size() : chunk->capacity())};
   if (auto refusal = admission_.admit(charge)) return refusal;
   try {

@@ -11,6 +11,7 @@
 #include "calls/session.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
 
@@ -18,15 +19,10 @@ namespace weft::detail {
 
 namespace {
 
-/// A request up to this size is copied for a handler that outlives its receiving, so that a small one does
-/// not keep a whole chunk from being received into.
-constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
-
-/// A larger one keeps the chunk that it was received into, if it is most of it: what a handler looks at holds
-/// little more than its body.
-bool stays_in_chunk(const Frame& frame, const ChunkRef& chunk) {
-  return wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes && chunk &&
-         frame.body.size() >= chunk->capacity() / 4 * 3;
+/// Tells whether a request keeps its chunk for a handler that outlives its receiving: metadata are copied.
+bool arguments_stay_in(const ChunkRef& chunk, const Frame& frame) {
+  return wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes &&
+         stays_in_chunk(frame.body, chunk);
 }
 
 /// A shorter wait than this is no sign of too much load.
@@ -78,7 +74,7 @@ constexpr std::size_t kCoroutineBytes = 1024;
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
 // handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  const bool chunk_is_kept = method.keeps_body && stays_in_chunk(frame, chunk);
+  const bool chunk_is_kept = method.keeps_body && arguments_stay_in(chunk, frame);
   const std::size_t exchange_bytes = method.kind == HandlerKind::kBlocking ? sizeof(ServedExchange) : 0;
   return sizeof(ServedCall) + sizeof(ServedParts) +
          (method.key.streams ? sizeof(StreamSide) + exchange_bytes : 0) +
@@ -289,7 +285,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
                         .place = std::move(place)};
   try {
     table_.reserve_one();
-    if (method.keeps_body && stays_in_chunk(frame, chunk)) {
+    if (method.keeps_body && arguments_stay_in(chunk, frame)) {
       request.kept.hold(chunk, frame.body);
     } else {
       request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));

@@ -18,10 +18,6 @@ constexpr std::size_t kNextBlockBytes = 4096;
 
 }  // namespace
 
-bool ItemQueue::stays_in_chunk(Bytes item, const ChunkRef& chunk) noexcept {
-  return item.size() > kCopiedBytes && chunk && item.size() >= chunk->capacity() / 4 * 3;
-}
-
 bool ItemQueue::push_elsewhere(Bytes item, const ChunkRef& chunk, LocalBudget& budget,
                                ChunkPool& chunks) noexcept {
   if (stays_in_chunk(item, chunk)) {

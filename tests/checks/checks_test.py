@@ -9,7 +9,7 @@ from changed_sources import Change, change_of, choose, includers_of, said_someth
 from class_sizes import class_sizes
 from front_door import inside
 from header_chains import chains, closures, includes_of
-from joined_sources import AT_ONCE, batches, flags_of, halves, may_be_joined, write_joined
+from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from layers import unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
@@ -219,6 +219,7 @@ class JoinedSources(unittest.TestCase):
             self.assertEqual(write_joined(batch, pathlib.Path(folder)).read_text(),
                              '#include "/p/src/a/x.cpp"\n#include "/p/src/b/y.cpp"\n')
         self.assertEqual(flags_of(batch[0]), ("-O2",))
+        self.assertEqual(compiler_of(batch[0]), "clang++")
 
     def test_only_sources_that_another_check_compiles_alone_are_joined(self) -> None:
         self.assertTrue(may_be_joined("src/base/status.cpp", "using Name = int;\n"))

@@ -16,13 +16,12 @@ import hashlib
 import json
 import os
 import pathlib
-import shlex
 import subprocess
 import sys
 
 from changed_sources import sources_to_check
 from joined_sources import OPTIONS as JOINED_OPTIONS
-from joined_sources import batches, flags_of, halves, may_be_joined, write_joined
+from joined_sources import batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from project_files import ROOT, project_files
 
 TOOL = "clang-tidy-19"
@@ -33,16 +32,8 @@ CACHE = ROOT / ".cache" / "clang-tidy"
 
 
 def preprocessed(command: dict[str, str]) -> bytes:
-    words = shlex.split(command["command"])
-    while words and not pathlib.Path(words[0]).name.startswith(("clang", "g++", "c++")):
-        words.pop(0)  # the compiler's launcher
-    arguments = [word for word in words if word != "-c"]
-    if "-o" in arguments:
-        at = arguments.index("-o")
-        del arguments[at : at + 2]
-    return subprocess.run(
-        [*arguments, "-E", "-C", "-P"], cwd=command["directory"], capture_output=True, check=True
-    ).stdout
+    call = [compiler_of(command), *flags_of(command), "-E", "-C", "-P", command["file"]]
+    return subprocess.run(call, cwd=command["directory"], capture_output=True, check=True).stdout
 
 
 def run_tool(*arguments: object) -> str | None:

@@ -41,6 +41,12 @@ def may_be_joined(path: str, text: str) -> bool:
     return path.startswith("src/") and not ONLY_ALONE.search(text) and not has_an_idle_constant(text)
 
 
+def compiler_of(command: dict[str, str]) -> str:
+    """The compiler's name, which stands behind its launcher."""
+    words = shlex.split(command["command"])
+    return words[next(at for at, word in enumerate(words) if word.startswith("-")) - 1]
+
+
 def flags_of(command: dict[str, str]) -> tuple[str, ...]:
     """What a source is compiled with, apart from the compiler's name, its own and its object's."""
     words = shlex.split(command["command"])

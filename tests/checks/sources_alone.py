@@ -12,12 +12,12 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
 
 from changed_sources import Change, change_since_base, includers_of
+from joined_sources import compiler_of, flags_of
 from project_files import ROOT, project_files
 
 
@@ -29,12 +29,8 @@ def concerned(change: Change, includers: dict[str, set[str]], sources: Iterable[
 
 def complaint_about(command: dict[str, str]) -> str:
     """What the compiler says; nothing of a source that compiles alone."""
-    words = shlex.split(command["command"])
-    while words and not pathlib.Path(words[0]).name.startswith(("clang", "g++", "c++")):
-        words.pop(0)  # the compiler's launcher
-    at = words.index("-o")
-    words = [word for word in words[:at] + words[at + 2 :] if word != "-c"]
-    done = subprocess.run([*words, "-fsyntax-only"], cwd=command["directory"], capture_output=True, text=True)
+    call = [compiler_of(command), *flags_of(command), "-fsyntax-only", command["file"]]
+    done = subprocess.run(call, cwd=command["directory"], capture_output=True, text=True)
     return done.stderr if done.returncode else ""
 
 

@@ -31,14 +31,7 @@ class AnnouncedFrames : public StillFaultTest {
   }
   ChunkPool& chunks() { return loop().chunks(); }
   void send_while_turning(HostilePeer& peer, std::string_view bytes) {
-    std::atomic<bool> sent = false;
-    std::thread sender([&] {
-      peer.send(bytes);
-      sent = true;
-    });
-    EXPECT_TRUE(turn_until(loop(), [&] { return sent.load(); }));
-    sender.join();
-    loop().run_until_idle();
+    faults::send_while_turning(loop(), peer, bytes);
   }
   // An honest call, after which memory of its frames is kept.
   void call_with_much(Client& honest) {

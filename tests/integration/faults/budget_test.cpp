@@ -81,16 +81,8 @@ class Budgets : public FaultTest {
     return wait_for(caller.start<&attachment_size>(options));
   }
 
-  /// All of `bytes` is sent and received.
   void send_while_turning(HostilePeer& peer, std::string_view bytes) {
-    std::atomic<bool> sent = false;
-    std::thread sender([&] {
-      peer.send(bytes);
-      sent = true;
-    });
-    EXPECT_TRUE(turn_until(loop(), [&] { return sent.load(); }));
-    sender.join();
-    loop().run_until_idle();
+    faults::send_while_turning(loop(), peer, bytes);
   }
 
   Store store_;

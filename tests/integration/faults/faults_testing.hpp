@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -51,6 +52,19 @@ bool turn_until(Loop& loop, Condition condition) {
     loop.run_once(5ms);
   }
   return true;
+}
+
+/// All of `bytes` is sent by `peer`, and received by the side that `loop` turns for.
+template <typename Peer>
+void send_while_turning(Loop& loop, Peer& peer, std::string_view bytes) {
+  std::atomic<bool> sent = false;
+  std::thread sender([&] {
+    peer.send(bytes);
+    sent = true;
+  });
+  EXPECT_TRUE(turn_until(loop, [&] { return sent.load(); }));
+  sender.join();
+  loop.run_until_idle();
 }
 
 template <typename R>

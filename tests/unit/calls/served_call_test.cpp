@@ -701,7 +701,8 @@ TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));
 }
 
-// What of a large chunk is not filled counts, so an answer keeps one only for most of it.
+// The part of a large chunk that is not filled counts, so an answer keeps such a chunk only where its request
+// is most of that.
 TEST_F(ServedCalls, AnInlineCallKeepsALargeChunkForItsAnswerOnlyWhereItsBodyIsMostOfThat) {
   constexpr std::size_t kKiB = 1024;
   const auto keeps = [&](std::size_t capacity, std::size_t body) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What peers make a loop hold by frames that they announce and do not send, beside others who send.
+// Peers announce frames and do not send them, beside others who send: the memory that a loop holds for them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -267,7 +267,7 @@ TEST_F(AnnouncedFrames, WhoseAttachmentsAreDroppedLeaveTheirBodiesNoMoreThanThey
   expect_nothing_is_left();
 }
 
-// What a handler keeps is charged only as long as it keeps it.
+// A handler's body is charged only as long as the handler keeps it.
 TEST_F(AnnouncedFrames, BehindABodyThatIsKeptDoNotHoldItsChunkWhenThatEnds) {
   if (!testing::kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
   const std::size_t before = testing::heap_bytes();

@@ -6,6 +6,7 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/chunk_keeping.hpp"
 
 namespace weft::detail {
 
@@ -13,8 +14,7 @@ namespace weft::detail {
 /// large, of which what is not filled may count.
 inline bool is_worth_keeping(const ChunkRef& chunk, Bytes body) {
   if (!chunk || body.size() < chunk->capacity() / 4) return false;
-  return chunk->capacity() <= ChunkPool::kRoomyBy * LargeChunks::kAbove ||
-         body.size() >= chunk->capacity() / 4 * 3;
+  return chunk->capacity() <= ChunkPool::kRoomyBy * LargeChunks::kAbove || is_most_of(body, *chunk);
 }
 
 /// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/wire/frame.hpp"
@@ -29,7 +30,7 @@ class ItemQueue {
   bool push(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept {
     const std::size_t needed = kLengthBytes + wire::padded(item.size());
     const bool fits = last_ != nullptr && needed <= last_->capacity - last_->end;
-    if (!fits || item.size() > kCopiedBytes) [[unlikely]] {
+    if (!fits || item.size() > kCopiedBodyBytes) [[unlikely]] {
       return push_elsewhere(item, chunk, budget, chunks);
     }
     copy_behind(*last_, item);
@@ -58,8 +59,6 @@ class ItemQueue {
  private:
   /// In front of each item that was copied: its size.
   static constexpr std::size_t kLengthBytes = 8;
-  /// A larger item stays in its chunk, if it is most of that.
-  static constexpr std::size_t kCopiedBytes = 8 * 1024;
 
   /// Memory for items: its own behind it, a chunk that they are copied into, or the chunk of one item.
   struct Block {
@@ -85,7 +84,6 @@ class ItemQueue {
   }
   /// In a block of its own, or in a new one.
   bool push_elsewhere(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept;
-  static bool stays_in_chunk(Bytes item, const ChunkRef& chunk) noexcept;
   Block* add_block(std::size_t capacity, LocalBudget& budget, ChunkPool& chunks) noexcept;
   Block* new_block(std::size_t memory) noexcept;
   void append(Block& block, std::size_t charge, LocalBudget& budget) noexcept;
