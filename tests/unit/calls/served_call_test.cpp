@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <latch>
 #include <string>
@@ -14,7 +13,6 @@
 
 #include "calls/call_workers.hpp"
 #include "calls/calls_host.hpp"
-#include "weft/detail/calls/arriving_answer.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/reply_right.hpp"
@@ -716,23 +714,6 @@ TEST_F(ServedCalls, AnInlineCallKeepsALargeChunkForItsAnswerOnlyWhereItsBodyIsMo
   EXPECT_TRUE(keeps(256 * kKiB, 64 * kKiB));
   EXPECT_FALSE(keeps(5120 * kKiB, 1300 * kKiB));
   EXPECT_TRUE(keeps(5120 * kKiB, 3840 * kKiB));
-}
-
-TEST(ArrivingAnswers, KeepTheChunkOfTheirBodyOnlyWhereItIsMostOfThat) {
-  ChunkPool chunks;
-  std::byte place[8];
-  const auto kept = [&](std::size_t body) {
-    ChunkRef chunk = chunks.acquire(std::size_t{1} << 20);
-    std::memset(chunk->data(), 'b', body);
-    ArrivingAnswer answer;
-    answer.begin({{}, {chunk->data(), body}}, chunk, Landing::into(place));
-    chunk.reset();
-    EXPECT_EQ(as_text(answer.frame().body), std::string(body, 'b'));
-    return chunks.chunks_out();
-  };
-  EXPECT_EQ(kept(8000), 0u);
-  EXPECT_EQ(kept(500'000), 0u);
-  EXPECT_EQ(kept(1'000'000), 1u);
 }
 
 }  // namespace
