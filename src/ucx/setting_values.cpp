@@ -20,8 +20,12 @@ class Search {
   Search(std::string_view name, Visit visit) : name_(name), visit_(visit) {}
 
   void everywhere() {
-    const ucs_config_global_list_entry_t* entry = nullptr;
-    ucs_list_for_each(entry, &ucs_config_global_list, list) {
+    // Not by UCX's macro, which looks for a member's place in an entry at address 0.
+    using Entry = ucs_config_global_list_entry_t;
+    for (const ucs_list_link_t* link = ucs_config_global_list.next; link != &ucs_config_global_list;
+         link = link->next) {
+      const auto* entry =
+          reinterpret_cast<const Entry*>(reinterpret_cast<const std::byte*>(link) - offsetof(Entry, list));
       look_into(entry->table, entry->prefix != nullptr ? entry->prefix : "", entry->size);
     }
   }
