@@ -32,7 +32,7 @@ namespace {
 using Input = std::vector<std::uint8_t>;
 using Random = std::mt19937_64;
 
-constexpr std::uint64_t kInputs = 20'000;
+constexpr std::uint64_t kInputs = 5'000;
 constexpr std::size_t kNoiseBytesMax = 512;
 constexpr std::size_t kInputBytesMax = 64 * 1024;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "integration/carrier_handlers.hpp"
+#include "support/pattern.hpp"
 
 /// Calls that the tests of each carrier make, to a server with the handlers of carrier_handlers.hpp.
 namespace weft::carrier_testing {
@@ -25,7 +26,7 @@ inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
       loop.block_on(answer_of(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing})));
   ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
   EXPECT_EQ(answer->value, size);
-  EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
+  EXPECT_TRUE(testing::same_bytes(MutableBytes{landing}.first(size), sent)) << size;
   EXPECT_EQ(landing[size], std::byte{0xEE});
   // The same into pages, from the last to the first.
   const std::size_t page = size / 7 + 1;

@@ -55,7 +55,7 @@ inline Buffer attachment_of(std::size_t number) {
 }
 inline bool has_attachment_of(std::size_t number, Bytes attachment) {
   const Buffer expected = attachment_of(number);
-  return std::ranges::equal(expected.bytes(), attachment);
+  return testing::same_bytes(expected.bytes(), attachment);
 }
 inline Stream<std::size_t> send_attached(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) co_yield with_attachment(i, attachment_of(i));
@@ -89,7 +89,7 @@ inline bool has_swapped_attachment_of(std::size_t number, Bytes attachment) {
   const Attachment expected = in_swapped_runs(attachment_of(number));
   for (std::size_t i = 0; i < expected.view().pieces(); ++i) {
     const Bytes run = expected.view().piece(i);
-    if (run.size() > attachment.size() || !std::ranges::equal(run, attachment.first(run.size())))
+    if (run.size() > attachment.size() || !testing::same_bytes(run, attachment.first(run.size())))
       return false;
     attachment = attachment.subspan(run.size());
   }

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "support/sanitizers.hpp"
+
 namespace weft::testing {
 
 namespace {
@@ -107,13 +109,7 @@ void heap_give_back(void* block) noexcept {
 
 }  // namespace weft::testing
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEFT_HEAP_IS_THE_SANITIZERS
-#endif
-#endif
-#ifndef WEFT_HEAP_IS_THE_SANITIZERS
+#if !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
 
 using weft::testing::heap_give_back;
 using weft::testing::heap_take;
@@ -147,5 +143,4 @@ void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
   heap_give_back(block);
 }
 
-#endif
 #endif

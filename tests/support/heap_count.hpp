@@ -3,22 +3,14 @@
 
 #include <cstddef>
 
+#include "support/sanitizers.hpp"
+
 /// Counts what operator new has given out, over all threads, in a program that links heap_count.cpp.
 /// Nothing is counted where a sanitizer brings an operator new of its own; a test that compares asks
 /// kHeapIsCounted.
 namespace weft::testing {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kHeapIsCounted = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kHeapIsCounted = false;
-#else
-inline constexpr bool kHeapIsCounted = true;
-#endif
-#else
-inline constexpr bool kHeapIsCounted = true;
-#endif
+inline constexpr bool kHeapIsCounted = !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER;
 
 /// Calls of operator new so far.
 std::size_t heap_allocations() noexcept;

@@ -13,19 +13,6 @@
 
 namespace weft::testing {
 
-// A sanitizer takes ten times as long, and finds on shorter ways what it can find.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kFewerSteps = 1;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr std::size_t kFewerSteps = 1;
-#else
-inline constexpr std::size_t kFewerSteps = 0;
-#endif
-#else
-inline constexpr std::size_t kFewerSteps = 0;
-#endif
-
 /// Walks through all that can become of what `make` makes within `depth` of `acts`, each state once; returns
 /// how many there are. What is made has act(), state(), which is all that the next steps depend on, finish(),
 /// which is called once in each state, and wrong(). A model that has stand_still() is told when no act

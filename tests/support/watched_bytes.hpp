@@ -5,10 +5,11 @@
 #include <cstring>
 #include <memory>
 
+#include "support/sanitizers.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/bytes.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if WEFT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -26,7 +27,7 @@ class WatchedBytes {
   WatchedBytes(const WatchedBytes&) = delete;
   WatchedBytes& operator=(const WatchedBytes&) = delete;
   ~WatchedBytes() {
-#if defined(__SANITIZE_ADDRESS__)
+#if WEFT_ADDRESS_SANITIZER
     ASAN_UNPOISON_MEMORY_REGION(bytes_.get(), size_);
 #endif
     if (!given_back_) return;
@@ -41,7 +42,7 @@ class WatchedBytes {
     WEFT_ASSERT(!given_back_, "memory is given back once");
     given_back_ = true;
     std::memset(bytes_.get(), static_cast<int>(kMark), size_);
-#if defined(__SANITIZE_ADDRESS__)
+#if WEFT_ADDRESS_SANITIZER
     ASAN_POISON_MEMORY_REGION(bytes_.get(), size_);
 #endif
   }

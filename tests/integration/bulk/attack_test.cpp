@@ -197,7 +197,7 @@ TEST_P(BulkFaultsOver, AreReadByThousandsAtOnceBesideOthers) {
   BulkPeer peer{*other};
   std::vector<std::byte> some(kBytes);
   EXPECT_TRUE(loop().block_on(peer.read(region.handle(), 5, some)).ok());
-  EXPECT_TRUE(std::ranges::equal(some, Bytes{expected}.subspan(5, kBytes)));
+  EXPECT_TRUE(testing::same_bytes(some, Bytes{expected}.subspan(5, kBytes)));
   EXPECT_FALSE(std::ranges::all_of(accesses, [](const Access& each) { return each.outcome.has_value(); }))
       << "the other one waited for all of them";
   loop().block_on(faults::join(scope));
@@ -221,7 +221,7 @@ TEST_P(BulkFaultsOver, GiveNothingForOffsetsAndLengthsThatWrapAround) {
     const CallOptions options{.landing = into};
     const Result<void> outcome = wait_for(caller->start<raw_read>(options, handle, offset, bytes));
     EXPECT_EQ(outcome.status().code(), StatusCode::kOutOfRange) << offset << " " << bytes;
-    EXPECT_TRUE(std::ranges::all_of(into, [](std::byte each) { return each == std::byte{0}; }));
+    EXPECT_TRUE(testing::all_are(into, std::byte{0}));
   }
   EXPECT_TRUE(wait_for(caller->start<raw_read>(handle, std::uint64_t{1000}, std::uint64_t{0})).ok());
   EXPECT_EQ(server->stats().protocol_errors, 0u);

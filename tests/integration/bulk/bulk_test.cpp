@@ -57,11 +57,11 @@ TEST_P(BulkHandles, ReadAndWriteEachPartOfTheirMemory) {
     for (const std::size_t offset : {std::size_t{0}, std::size_t{13}, std::size_t{100}}) {
       std::vector<std::byte> into(size);
       ASSERT_TRUE(read(region.handle(), offset, into).ok()) << size;
-      EXPECT_TRUE(std::ranges::equal(into, Bytes{whole}.subspan(offset, size))) << size << " " << offset;
+      EXPECT_TRUE(testing::same_bytes(into, Bytes{whole}.subspan(offset, size))) << size << " " << offset;
     }
     const std::vector<std::byte> from = pattern(size, 7);
     ASSERT_TRUE(write(region.handle(), 50, Bytes{from}).ok()) << size;
-    EXPECT_TRUE(std::ranges::equal(region.memory().subspan(50, size), from));
+    EXPECT_TRUE(testing::same_bytes(region.memory().subspan(50, size), from));
     EXPECT_EQ(region.memory()[49], whole[49]);
     EXPECT_EQ(region.memory()[50 + size], whole[50 + size]);
     ASSERT_TRUE(write(region.handle(), 0, Bytes{whole}).ok());

@@ -4,14 +4,7 @@
 #include <poll.h>
 
 #include "integration/protobuf/dropin_testing.hpp"
-
-// The thread sanitizer does not see that whoever finds a descriptor readable comes after the write that made
-// it so.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_TEST_ORDER_OF_POLL_IS_NOT_SEEN 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
 namespace weft::testing {
 namespace {
@@ -143,7 +136,8 @@ TEST_F(ProtobufDropInEndings, AThreadThatWaitsGoesOnWhenTheChannelEnds) {
 }
 
 TEST(ProtobufBlockingCalls, EndWithALoopThatNobodyRunsAnyMore) {
-#ifdef WEFT_TEST_ORDER_OF_POLL_IS_NOT_SEEN
+#if WEFT_THREAD_SANITIZER
+  // It does not see that whoever finds a descriptor readable comes after the write that made it so.
   GTEST_SKIP() << "the loop ends behind a write that poll() has shown";
 #endif
   auto loop = Loop::create().value();

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "integration/rpc/rpc_testing.hpp"
+#include "support/fewer_steps.hpp"
 #include "weft/detail/transport/memory.hpp"
 
 namespace weft::testing::many_peers_tests {
@@ -17,7 +18,8 @@ Task<Result<BroadcastOutcome>> broadcast(Peers peers, const std::string* text) {
 }
 
 TEST(ManyPeers, AllHearABroadcastButTheOneThatDoesNotRead) {
-  constexpr std::size_t kPeers = 10'000;
+  // All within one broadcast's time, in which a sanitizer comes as far as a fifth.
+  constexpr std::size_t kPeers = kFewerSteps > 0 ? 2'000 : 10'000;
   const auto loop = Loop::create().value();
   const auto standing_loop = Loop::create().value();
   Transports transports;

@@ -124,7 +124,7 @@ TEST_F(Attachments, LandInTheCallersBuffer) {
     EXPECT_EQ(answer->value, size);
     EXPECT_EQ(answer->attachment_bytes, size);
     EXPECT_TRUE(answer->attachment.empty());
-    EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), pattern(size, 9)));
+    EXPECT_TRUE(same_bytes(MutableBytes{landing}.first(size), pattern(size, 9)));
     EXPECT_EQ(landing[size], std::byte{0xEE}) << "nothing is written behind what came";
     std::ranges::fill(landing, std::byte{0xEE});
   }
@@ -134,7 +134,7 @@ TEST_F(Attachments, ComeInABufferOfOursWhenSmallAndUnnamed) {
   Client& caller = client(serve({.threads = 1}, fill));
   auto answer = exchange<produce>(caller, {}, 100'000u, 3u);
   ASSERT_TRUE(answer.ok());
-  EXPECT_TRUE(std::ranges::equal(answer->attachment.bytes(), pattern(100'000, 3)));
+  EXPECT_TRUE(same_bytes(answer->attachment.bytes(), pattern(100'000, 3)));
   auto replied = exchange<produce_by_reply>(caller, {});
   EXPECT_EQ(as_text(replied.value().attachment.bytes()), "with a reply");
   auto failed = exchange<produce_and_fail>(caller, {});
@@ -162,9 +162,9 @@ TEST_F(Attachments, ThatAreShortAreTheSameToAHandlerUntilItTakesThem) {
   const std::vector<std::byte> memory = pattern(kShort);
   Client& caller = client(serve_here([&memory](Server& server) {
     server.register_handler("look_and_take", [&memory](CallContext& context) {
-      const bool there = std::ranges::equal(context.attachment(), memory);
+      const bool there = same_bytes(context.attachment(), memory);
       const Buffer taken = context.take_attachment();
-      return there && std::ranges::equal(taken.bytes(), memory) && context.attachment().empty() &&
+      return there && same_bytes(taken.bytes(), memory) && context.attachment().empty() &&
              context.take_attachment().empty();
     });
   }));
@@ -239,9 +239,8 @@ TEST_F(Attachments, ThatDoNotFitTheLandingFailThatCallOnly) {
   const Status failure = wait_for(std::move(too_large)).status();
   EXPECT_EQ(failure.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string{failure.message()}, ::testing::HasSubstr("landing"));
-  EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
-  EXPECT_TRUE(
-      std::ranges::equal(wait_for_answer(std::move(neighbour)).value().attachment.bytes(), pattern(1000, 2)));
+  EXPECT_TRUE(all_are(landing, std::byte{0xEE}));
+  EXPECT_TRUE(same_bytes(wait_for_answer(std::move(neighbour)).value().attachment.bytes(), pattern(1000, 2)));
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
@@ -281,7 +280,7 @@ TEST_F(Attachments, ThatAHandlerKeptOutliveTheServer) {
       const CallOptions with_attachment{.attachment = Bytes{memory}};
       EXPECT_EQ(loop().block_on(caller.call<&Store::put>(with_attachment)).value(), size);
     }
-    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), memory));
+    EXPECT_TRUE(same_bytes(store.kept.bytes(), memory));
   }
 }
 
@@ -319,7 +318,7 @@ TEST_F(Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {
     kept = std::move(first->attachment);
   }
   const std::vector<std::byte> expected = pattern(10'000, 1);
-  EXPECT_TRUE(std::ranges::equal(kept.bytes(), expected));
+  EXPECT_TRUE(same_bytes(kept.bytes(), expected));
 }
 
 TEST_F(Attachments, OverTheCallersLimitFailThatCallOnly) {

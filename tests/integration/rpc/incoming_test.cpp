@@ -103,7 +103,7 @@ class Incoming : public RpcTest {
     });
   }
   bool has_in_front(Bytes bytes) const {
-    return std::ranges::equal(Bytes{store.memory}.first(bytes.size()), bytes) &&
+    return same_bytes(Bytes{store.memory}.first(bytes.size()), bytes) &&
            std::ranges::all_of(Bytes{store.memory}.subspan(bytes.size()),
                                [](std::byte each) { return each == std::byte{0xEE}; });
   }
@@ -197,7 +197,7 @@ TEST_F(Incoming, IsReceivedIntoMemoryOfTheServer) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{kLittle}, kSome, kLarge}) {
     const std::vector<std::byte> sent = pattern(size);
     EXPECT_EQ(call<&Store::keep>(caller, CallOptions{.attachment = Bytes{sent}}).value(), size);
-    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), sent)) << size;
+    EXPECT_TRUE(same_bytes(store.kept.bytes(), sent)) << size;
   }
 }
 
@@ -242,7 +242,7 @@ TEST_F(Incoming, OfACallerThatDoesNotKnowOfTheChoiceIsThereBeforeTheHandlerRuns)
     EXPECT_TRUE(has_in_front(sent)) << size;
     constexpr auto& keep = remote<"store/keep", Result<std::uint64_t>()>;
     EXPECT_EQ(call<keep>(caller, options).value(), size);
-    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), sent)) << size;
+    EXPECT_TRUE(same_bytes(store.kept.bytes(), sent)) << size;
   }
   const std::vector<std::byte> sent = pattern(kSome);
   constexpr auto& knows = remote<"store/put", Result<std::uint64_t>(IncomingAttachment&, std::uint64_t)>;
@@ -330,7 +330,7 @@ TEST_F(Incoming, ThatLostItsRaceLandsNoMore) {
   const auto first = call<&Store::for_a_while>(caller, CallOptions{.attachment = Bytes{sent}});
   EXPECT_EQ(first.value(), 1u) << "a quarter of a GiB takes longer than a millisecond";
   EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
-  EXPECT_TRUE(std::ranges::all_of(store.memory, [](std::byte each) { return each == std::byte{0x11}; }));
+  EXPECT_TRUE(all_are(store.memory, std::byte{0x11}));
   EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
 
@@ -376,7 +376,7 @@ TEST_F(Incoming, PiecesThatNobodyAskedForAreDropped) {
   store.open.set();
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.read_some() && !peer.frames_of(wire::FrameType::kContinue).empty(); }));
-  EXPECT_TRUE(std::ranges::all_of(store.memory, [](std::byte each) { return each == std::byte{0xEE}; }));
+  EXPECT_TRUE(all_are(store.memory, std::byte{0xEE}));
   peer.send(frame_bytes(piece.header(), {}, whole));
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));

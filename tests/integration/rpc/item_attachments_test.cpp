@@ -48,7 +48,7 @@ Task<Result<std::uint64_t>> take_blocks(Reader<int>& blocks) {
     kept = blocks.take_attachment();
     if (!blocks.attachment().empty()) co_return Status{StatusCode::kInternal, Layer::kUser, "taken twice"};
     bytes += kept.size();
-    if (!std::ranges::equal(kept.bytes(), pattern(kept.size()))) {
+    if (!same_bytes(kept.bytes(), pattern(kept.size()))) {
       co_return Status{StatusCode::kDataLoss, Layer::kUser, "other bytes"};
     }
   }

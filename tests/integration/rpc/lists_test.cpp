@@ -58,9 +58,8 @@ TEST_P(Lists, OfTenThousandBlocksGoInOneCall) {
   EXPECT_EQ(wait_for_answer(caller.start<give_back>(options)).value().attachment_bytes, blocks * kBlock);
   for (std::size_t i = 0; i < blocks; ++i) {
     const MutableBytes landed = MutableBytes{into}.subspan(2 * i * kBlock, 2 * kBlock);
-    ASSERT_TRUE(std::ranges::equal(landed.first(kBlock), Bytes{from}.subspan(2 * i * kBlock, kBlock))) << i;
-    ASSERT_TRUE(
-        std::ranges::all_of(landed.last(kBlock), [](std::byte each) { return each == std::byte{0xEE}; }));
+    ASSERT_TRUE(same_bytes(landed.first(kBlock), Bytes{from}.subspan(2 * i * kBlock, kBlock))) << i;
+    ASSERT_TRUE(all_are(landed.last(kBlock), std::byte{0xEE}));
   }
 }
 
@@ -102,7 +101,7 @@ TEST_P(Lists, ThatAreShorterThanTheAnswerStayAsTheyWere) {
   const LandingView landing = LandingView::strided(memory, 10, 100, 10'000);
   const auto answer = wait_for(caller.start<produce>({.landing = landing}, 1001u, 1u));
   EXPECT_EQ(answer.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_TRUE(std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{0xEE}; }));
+  EXPECT_TRUE(all_are(memory, std::byte{0xEE}));
   EXPECT_EQ(wait_for(caller.start<produce>({.landing = landing}, 1000u, 1u)).value(), 1000u);
 }
 

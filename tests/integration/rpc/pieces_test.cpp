@@ -107,8 +107,8 @@ TEST_F(Pieces, OfAnswersTakeTurnsAndLandInTheirOwnPlaces) {
   EXPECT_EQ(wait_for(std::move(medium)).value(), kSome + 1);
   EXPECT_FALSE(large.done());
   EXPECT_EQ(wait_for(std::move(large)).value(), kMany);
-  EXPECT_TRUE(first == pattern(kMany));
-  EXPECT_TRUE(second == pattern(kSome + 1));
+  EXPECT_TRUE(same_bytes(first, pattern(kMany)));
+  EXPECT_TRUE(same_bytes(second, pattern(kSome + 1)));
   ASSERT_TRUE(turn_until(loop(), [&] { return journal.answers_sent->size() == 2; }));
   EXPECT_EQ(*journal.answers_sent, (std::vector<bool>{true, true}));
 }
@@ -224,7 +224,7 @@ TEST_F(Pieces, CarryChecksums) {
   Client& caller = client(serve({.threads = 1, .checksums = true}, fill));
   std::vector<std::byte> landing(kSome + 3);
   EXPECT_EQ(call<produce>(caller, CallOptions{.landing = landing}, kSome + 3).value(), kSome + 3);
-  EXPECT_TRUE(landing == pattern(kSome + 3));
+  EXPECT_TRUE(same_bytes(landing, pattern(kSome + 3)));
   EXPECT_EQ(call<take>(caller, CallOptions{.attachment = Bytes{landing}}).value(), kSome + 3);
 }
 
@@ -233,7 +233,7 @@ TEST_F(Pieces, AreSentBeforeTheirConnectionEnds) {
   std::vector<std::byte> landing(kMany);
   EXPECT_EQ(call<&Journal::produce_and_hang_up>(caller, CallOptions{.landing = landing}, kMany).value(),
             kMany);
-  EXPECT_TRUE(landing == pattern(kMany));
+  EXPECT_TRUE(same_bytes(landing, pattern(kMany)));
 }
 
 TEST_F(Pieces, AreNotSentToAPeerThatDoesNotKnowThem) {

@@ -544,7 +544,7 @@ TEST_F(BlockingStreams, AttachmentsOfItemsComeAndGo) {
     const auto back = stream.next();
     ASSERT_TRUE(back) << stream.status().to_string();
     EXPECT_EQ(*back, number++);
-    EXPECT_TRUE(std::ranges::equal(stream.attachment(), pattern(bytes, 3))) << bytes;
+    EXPECT_TRUE(same_bytes(stream.attachment(), pattern(bytes, 3))) << bytes;
   }
   const auto outcome = stream.finish();
   ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
@@ -557,7 +557,7 @@ TEST_F(BlockingStreams, AnAnswerComesBehindTheAttachmentsBeforeIt) {
   int count = 0;
   while (stream.next()) {
     ++count;
-    EXPECT_TRUE(std::ranges::equal(stream.take_attachment().bytes(), pattern(2'000'000, 7)));
+    EXPECT_TRUE(same_bytes(stream.take_attachment().bytes(), pattern(2'000'000, 7)));
   }
   EXPECT_TRUE(stream.status().ok()) << stream.status().to_string();
   EXPECT_EQ(count, 5);

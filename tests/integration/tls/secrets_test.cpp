@@ -10,6 +10,7 @@
 #include "integration/tls/tls_files.hpp"
 #include "integration/tls/tls_testing.hpp"
 #include "support/heap_count.hpp"
+#include "support/sanitizers.hpp"
 
 namespace weft::testing::tls_secrets_tests {
 namespace {
@@ -77,13 +78,7 @@ TEST_F(Secrets, AreWipedWhereTheyWereReadFromAFile) {
 }  // namespace
 }  // namespace weft::testing::tls_secrets_tests
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEFT_HEAP_IS_THE_SANITIZERS
-#endif
-#endif
-#ifndef WEFT_HEAP_IS_THE_SANITIZERS
+#if !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
 
 void operator delete(void* memory) noexcept {
   weft::testing::tls_secrets_tests::look_into(memory);
@@ -101,5 +96,4 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return std::malloc(bytes);
 }
 
-#endif
 #endif

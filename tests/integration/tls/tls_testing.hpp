@@ -27,7 +27,7 @@ inline std::string echoed(std::string_view text) {
 inline std::uint64_t swapped(CallContext& context, std::uint64_t seed) {
   const std::size_t bytes = context.attachment().size();
   const auto expected = pattern(bytes, static_cast<std::uint32_t>(seed));
-  const bool same = std::ranges::equal(context.attachment(), expected);
+  const bool same = testing::same_bytes(context.attachment(), expected);
   context.set_attachment(Buffer::adopt(pattern(bytes, static_cast<std::uint32_t>(seed + 1))));
   return same ? bytes : 0;
 }
@@ -101,14 +101,19 @@ class TlsTest : public ::testing::Test {
     auto answer = co_await caller.call<echoed>(options, text);
     co_return answer;
   }
-  /// The server has logged a line with `text`, or does in a time that is never needed.
-  bool server_says(const std::string& text) {
+  /// Turns the loop until `condition` holds. False when it does not within a time that is never needed.
+  template <typename Condition>
+  bool comes_true(Condition condition) {
     const auto patience = std::chrono::steady_clock::now() + 20s;
-    while (notes_.text().find(text) == std::string::npos) {
+    while (!condition()) {
       if (std::chrono::steady_clock::now() > patience) return false;
       loop_->run_once(1ms);
     }
     return true;
+  }
+  /// The server has logged a line with `text`, or does soon.
+  bool server_says(const std::string& text) {
+    return comes_true([&] { return notes_.text().find(text) != std::string::npos; });
   }
 
   TestCa ca_;

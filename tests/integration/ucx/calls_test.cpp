@@ -6,6 +6,7 @@
 
 #include "integration/carrier_calls.hpp"
 #include "integration/ucx/ucx_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::ucx_testing {
 namespace {
@@ -64,7 +65,7 @@ TEST_P(UcxCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
   for (std::uint32_t i = 0; i < 8; ++i) {
     EXPECT_EQ(wait_for(std::move(up[i])).value(), sum_of(sent));
     EXPECT_EQ(wait_for(std::move(down[i])).value(), kLarge / 4);
-    EXPECT_TRUE(landings[i] == pattern(kLarge / 4, i));
+    EXPECT_TRUE(testing::same_bytes(landings[i], pattern(kLarge / 4, i)));
   }
 }
 
@@ -99,8 +100,7 @@ TEST_P(UcxCalls, ACallDroppedWhileItsAnswerLandsLeavesItsNeighboursAlive) {
     }
     std::ranges::fill(landing, std::byte{0xEE});
     expect_alive(caller);
-    ASSERT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }))
-        << turns;
+    ASSERT_TRUE(testing::all_are(landing, std::byte{0xEE})) << turns;
   }
   EXPECT_EQ(caller.stats().connections, 1u);
 }

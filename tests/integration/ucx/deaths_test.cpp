@@ -8,6 +8,7 @@
 
 #include "integration/deaths_testing.hpp"
 #include "integration/ucx/ucx_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::ucx_testing {
 namespace {
@@ -199,7 +200,7 @@ TEST_P(UcxStoppedPeers, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
     }
     victim.go_on();
     expect_alive(caller);
-    EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    EXPECT_TRUE(testing::all_are(landing, std::byte{0xEE}));
     if (HasFailure()) return;
   }
   longest_.print("one turn, or one drop");

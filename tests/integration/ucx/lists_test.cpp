@@ -7,6 +7,7 @@
 
 #include "integration/carrier_calls.hpp"
 #include "integration/ucx/ucx_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::ucx_testing {
 namespace {
@@ -25,9 +26,7 @@ class UcxLists : public UcxTest {
   static LandingView landed_in(MutableBytes memory) {
     return LandingView::strided(memory, memory.size() / (2 * kBlock), kBlock, 2 * kBlock);
   }
-  static bool is_untouched(Bytes memory) {
-    return std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{0xEE}; });
-  }
+  static bool is_untouched(Bytes memory) { return testing::all_are(memory, std::byte{0xEE}); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ucx, UcxLists, ::testing::ValuesIn(kAllKinds), name_of);
@@ -55,7 +54,7 @@ TEST_P(UcxLists, OfTenThousandBlocksGoInOneCall) {
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
   for (std::size_t i = 0; i < kBlocks; ++i) {
     const MutableBytes landed = MutableBytes{into}.subspan(2 * i * kBlock, 2 * kBlock);
-    ASSERT_TRUE(std::ranges::equal(landed.first(kBlock), Bytes{from}.subspan(2 * i * kBlock, kBlock))) << i;
+    ASSERT_TRUE(testing::same_bytes(landed.first(kBlock), Bytes{from}.subspan(2 * i * kBlock, kBlock))) << i;
     ASSERT_TRUE(is_untouched(landed.last(kBlock))) << i;
   }
 }
@@ -89,8 +88,8 @@ TEST_P(UcxLists, InBothDirectionsAtOnceDoNotMix) {
     EXPECT_EQ(wait_for(std::move(calls[2 * i + 1])).value(), kBlocks * kBlock);
     const std::vector<std::byte> expected = pattern(kBlocks * kBlock, i);
     for (std::size_t block = 0; block < kBlocks; ++block) {
-      ASSERT_TRUE(std::ranges::equal(Bytes{landings[i]}.subspan(2 * block * kBlock, kBlock),
-                                     Bytes{expected}.subspan(block * kBlock, kBlock)));
+      ASSERT_TRUE(testing::same_bytes(Bytes{landings[i]}.subspan(2 * block * kBlock, kBlock),
+                                      Bytes{expected}.subspan(block * kBlock, kBlock)));
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "integration/verbs/simulated_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::verbs_testing {
 namespace {
@@ -57,7 +58,7 @@ class VerbsAnswersAhead : public SimulatedTest {
   void expect_answered(std::size_t index) {
     const Result<std::uint64_t> size = world.wait_for(*std::move(calls_[index]));
     EXPECT_EQ(size.value(), kSize);
-    EXPECT_TRUE(std::ranges::equal(landings_[index], Bytes{lent_}.first(kSize))) << index;
+    EXPECT_TRUE(testing::same_bytes(landings_[index], Bytes{lent_}.first(kSize))) << index;
   }
 
   static constexpr auto lend = remote<"lend", std::uint64_t(std::uint64_t)>;
@@ -90,7 +91,7 @@ TEST_P(VerbsAnswersAhead, OfACallThatIsDroppedAreNotWrittenToItsMemoryAnyMore) {
   std::ranges::fill(landings_[1], std::byte{0xEE});
   rdma.release();
   for (const std::size_t i : {0u, 2u, 3u}) expect_answered(i);
-  EXPECT_TRUE(std::ranges::all_of(landings_[1], [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  EXPECT_TRUE(testing::all_are(landings_[1], std::byte{0xEE}));
   EXPECT_EQ(caller_->stats().connections, 1u);
 }
 
@@ -104,7 +105,7 @@ TEST_P(VerbsAnswersAhead, EndWithTheirConnectionWithoutATouchOfTheirMemory) {
   }
   world.expect_alive(*caller_);
   for (const auto& landing : landings_) {
-    EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    EXPECT_TRUE(testing::all_are(landing, std::byte{0xEE}));
   }
 }
 

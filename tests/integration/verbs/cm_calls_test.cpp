@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "integration/verbs/cm_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::verbs_testing {
 namespace {
@@ -25,7 +26,7 @@ class VerbsCmCalls : public VerbsTest {
     std::vector<std::byte> landing(size);
     EXPECT_EQ(world.wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
     EXPECT_EQ(world.wait_for(caller.start<produce>({.landing = landing}, size, 3u)).value(), size);
-    EXPECT_TRUE(landing == pattern(size, 3));
+    EXPECT_TRUE(testing::same_bytes(landing, pattern(size, 3)));
   }
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "integration/verbs/simulated_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::verbs_testing {
 namespace {
@@ -181,7 +182,7 @@ class VerbsCounts : public SimulatedTest {
     for (std::size_t block = 0; block < kBlocks; ++block) {
       const Bytes from_there = Bytes{sent}.subspan(block * stride(from_blocks), kBlockBytes);
       EXPECT_TRUE(
-          std::ranges::equal(from_there, Bytes{landing}.subspan(block * stride(to_blocks), kBlockBytes)))
+          testing::same_bytes(from_there, Bytes{landing}.subspan(block * stride(to_blocks), kBlockBytes)))
           << block;
     }
     return made;

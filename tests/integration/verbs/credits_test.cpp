@@ -6,6 +6,7 @@
 #include <array>
 
 #include "integration/verbs/simulated_testing.hpp"
+#include "support/pattern.hpp"
 #include "weft/detail/coro/yield.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 
@@ -100,7 +101,7 @@ TEST_P(VerbsCredits, AClientThatTakesNothingIsSentNoMoreThanItHasReceivesFor) {
   }
   expect_no_rnr();
   expect_all_right(calls);
-  for (const auto& landing : landings) EXPECT_TRUE(landing == pattern(kLarge, 1));
+  for (const auto& landing : landings) EXPECT_TRUE(testing::same_bytes(landing, pattern(kLarge, 1)));
   expect_no_rnr();
 }
 

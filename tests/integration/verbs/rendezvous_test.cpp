@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "integration/verbs/verbs_testing.hpp"
+#include "support/pattern.hpp"
 
 namespace weft::verbs_testing {
 namespace {
@@ -100,7 +101,7 @@ TEST_P(VerbsAttachments, AttachmentsArriveWholeWhateverOfThemIsRegistered) {
     for (Region* const landing : {&plain, &known}) {
       std::ranges::fill(landing->bytes, std::byte{0});
       EXPECT_EQ(world.wait_for(caller->start<lend>({.landing = landing->bytes}, size)).value(), size);
-      EXPECT_TRUE(std::ranges::equal(landing->bytes, Bytes{lent.bytes}.first(size))) << size;
+      EXPECT_TRUE(testing::same_bytes(landing->bytes, Bytes{lent.bytes}.first(size))) << size;
     }
   }
   EXPECT_EQ(caller->stats().connections, 1u);
@@ -119,9 +120,9 @@ TEST_P(VerbsAttachments, BlocksAreFilledAndNothingBetweenThem) {
     for (std::size_t at = 0; at < size; at += block) {
       const Bytes rest = Bytes{landing.bytes}.subspan(2 * at);
       const std::size_t filled = std::min(block, size - at);
-      ASSERT_TRUE(std::ranges::equal(rest.first(filled), Bytes{lent.bytes}.subspan(at, filled))) << at;
+      ASSERT_TRUE(testing::same_bytes(rest.first(filled), Bytes{lent.bytes}.subspan(at, filled))) << at;
       const Bytes gap = rest.subspan(block, block);
-      ASSERT_TRUE(std::ranges::all_of(gap, [](std::byte byte) { return byte == std::byte{0xEE}; })) << at;
+      ASSERT_TRUE(testing::all_are(gap, std::byte{0xEE})) << at;
     }
   }
 }
@@ -185,7 +186,7 @@ TEST_P(VerbsAttachments, BlocksOfAnAnswerThatIsDroppedAreGivenBackToTheirOwner) 
       const auto sum = world.wait_for(caller->start<sum_up>({.attachment = Bytes{lent.bytes}.first(100)}));
       return sum.ok() && holding == 0;
     }));
-    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    ASSERT_TRUE(testing::all_are(landing.bytes, std::byte{0xEE}));
   }
 }
 
@@ -214,7 +215,7 @@ TEST_P(VerbsAttachments, BlocksOfADroppedCallAreTheCallersAtOnce) {
       const auto sum = world.wait_for(caller->start<sum_up>({.attachment = kept}));
       return sum.ok() && *sum == sum_of(kept);
     }));
-    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    ASSERT_TRUE(testing::all_are(landing.bytes, std::byte{0xEE}));
   }
 }
 
@@ -237,7 +238,7 @@ TEST_P(VerbsAttachments, ManyAtOnceInBothDirectionsDoNotMix) {
     EXPECT_EQ(world.wait_for(std::move(up[i])).value(), sum_of(sent[i].bytes));
     const std::size_t size = landings[i].bytes.size();
     EXPECT_EQ(world.wait_for(std::move(down[i])).value(), size);
-    EXPECT_TRUE(std::ranges::equal(landings[i].bytes, Bytes{lent.bytes}.first(size)));
+    EXPECT_TRUE(testing::same_bytes(landings[i].bytes, Bytes{lent.bytes}.first(size)));
   }
 }
 
@@ -267,7 +268,7 @@ TEST_P(VerbsAttachments, TheMemoryOfADroppedCallIsTheCallersAtOnce) {
       EXPECT_EQ(sum.status().code(), StatusCode::kUnavailable) << sum.status().to_string();
       EXPECT_TRUE(eventually([&] { return world.wait_for(caller->start<add>(1, 2)).ok(); }));
     }
-    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    ASSERT_TRUE(testing::all_are(landing.bytes, std::byte{0xEE}));
   }
 }
 
@@ -287,7 +288,7 @@ TEST_P(VerbsAttachments, TimeoutsAtAnyMomentLeaveNeighboursAlone) {
     const auto fetched = world.wait_for(std::move(calls.back()));
     calls.pop_back();
     if (fetched.ok()) {
-      EXPECT_TRUE(std::ranges::equal(landing.bytes, Bytes{lent.bytes}.first(scaled(2 * kMega))));
+      EXPECT_TRUE(testing::same_bytes(landing.bytes, Bytes{lent.bytes}.first(scaled(2 * kMega))));
     } else {
       EXPECT_EQ(fetched.status().code(), StatusCode::kUnavailable) << fetched.status().to_string();
     }
@@ -318,7 +319,7 @@ TEST_P(VerbsAttachments, AnAttachmentMayOutliveItsConnectionAndItsServer) {
   }
   world.end_clients();
   world.end_servers();
-  EXPECT_TRUE(std::ranges::equal(kept.bytes(), pattern(kMega)));
+  EXPECT_TRUE(testing::same_bytes(kept.bytes(), pattern(kMega)));
 }
 
 }  // namespace

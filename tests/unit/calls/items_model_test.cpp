@@ -19,6 +19,7 @@
 #include "calls/arriving_item.hpp"
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
+#include "support/fewer_steps.hpp"
 #include "support/model_walk.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/items_model_parts.hpp"
@@ -650,7 +651,7 @@ std::vector<Act> all_acts() {
   return acts;
 }
 
-/// Without an end, but for a sanitizer, as in model_walk.hpp.
+/// Without an end, but for a sanitizer, as in fewer_steps.hpp.
 constexpr std::size_t kToTheEnd = kFewerSteps == 0 ? SIZE_MAX : 7;
 constexpr std::size_t kStatesMin = kFewerSteps == 0 ? 2500 : 300;
 

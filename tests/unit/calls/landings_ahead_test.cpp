@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/pattern.hpp"
 #include "unit/calls/text_calls.hpp"
 
 namespace weft::calls_testing {
@@ -45,7 +46,7 @@ class LandingsAheadOfCalls : public PendingCalls {
   void expect_memory_is_free() {
     std::ranges::fill(landing_, std::byte{0xEE});
     answer(id_);
-    EXPECT_TRUE(std::ranges::all_of(landing_, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    EXPECT_TRUE(testing::all_are(landing_, std::byte{0xEE}));
     EXPECT_TRUE(rig_.closed.empty());
   }
   int taken_back() { return rig_.carrier().reclaimed_ahead(); }

@@ -111,7 +111,7 @@ class NotingSink final : public AnswerSink {
 };
 
 template <typename Call>
-void answer(Call& call, std::string_view text) {
+void answer_with_text(Call& call, std::string_view text) {
   if (std::byte* to = call.begin_answer(text.size())) {
     std::memcpy(to, text.data(), text.size());
     call.end_answer();
@@ -189,7 +189,7 @@ struct Suspend {
 Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
   co_await Suspend{};
   co_await room_for(*call);
-  answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
+  answer_with_text(*call, call->cancelled_anywhere() ? "cancelled" : "told");
 }
 
 TEST_F(ServedCalls, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
@@ -197,7 +197,7 @@ TEST_F(ServedCalls, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
     EXPECT_EQ(as_text(call.body()), "ask");
     EXPECT_EQ(call.context().connection_id(), 77u);
     EXPECT_EQ(call.context().remote_endpoint(), "test://there");
-    answer(call, "told");
+    answer_with_text(call, "told");
   });
   serve();
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
@@ -212,7 +212,7 @@ TEST_F(ServedCalls, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
     std::memcpy(buffer.mutable_bytes().data(), "xyz", 3);
     call.context().set_attachment(std::move(buffer));
     call.context().on_answer_sent([](bool left) { sent = left; });
-    answer(call, "told");
+    answer_with_text(call, "told");
   });
   serve();
   ASSERT_EQ(sink_->attachments.size(), 1u);
@@ -228,7 +228,7 @@ TEST_F(ServedCalls, AnAttachmentInManyPlacesGoesOutWithItsOwnerAndWithoutTheHand
     memory = text;
     const std::vector<Bytes> runs{as_bytes(*text).last(5), as_bytes(*text).first(6)};
     call.context().set_attachment({runs, text});
-    answer(call, "told");
+    answer_with_text(call, "told");
   });
   serve();
   EXPECT_EQ(sink_->failures.size(), 0u);
@@ -248,7 +248,7 @@ TEST_F(ServedCalls, AnAttachmentThatCannotBeFailsTheCallWithItsFault) {
     const auto text = std::make_shared<std::string>("hello there");
     memory = text;
     call.context().set_attachment({AttachmentView::strided(as_bytes(*text), 3, 5, 5), text});
-    answer(call, "told");
+    answer_with_text(call, "told");
   });
   serve();
   EXPECT_THAT(sink_->answers, IsEmpty());
@@ -286,7 +286,7 @@ TEST_F(ServedCalls, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {
 TEST_F(ServedCalls, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
   sink_->answer_max = 2;
   handler([](const MethodEntry&, ServedCall& call) {
-    answer(call, "told");
+    answer_with_text(call, "told");
     call.fail({StatusCode::kInternal, Layer::kUser, "a second outcome"});
   });
   serve();
@@ -311,7 +311,7 @@ TEST_F(ServedCalls, AreCountedWhileTheyRunAndByTheirEnd) {
   MethodCounters& counters = host_.calls.of(method_);
   handler([](const MethodEntry&, ServedCall& call) {
     EXPECT_EQ(call.method().key.name, "work");
-    answer(call, "told");
+    answer_with_text(call, "told");
   });
   serve();
   EXPECT_EQ(counters.answered.get(), 1u);
@@ -597,7 +597,7 @@ TEST_F(ServedCalls, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop) {
   handler([](const MethodEntry&, ServedCall& call) {
     ran_on = std::this_thread::get_id();
     EXPECT_EQ(call.context().local_endpoint(), "test://here");
-    answer(call, "worked");
+    answer_with_text(call, "worked");
   });
   method_.kind = HandlerKind::kBlocking;
   method_.takes_attachment = true;
@@ -617,7 +617,7 @@ struct BusyWorker {
       taken->count_down();
       open->wait();
     }
-    answer(call, "worked");
+    answer_with_text(call, "worked");
   }
 };
 
@@ -684,7 +684,7 @@ TEST_F(WaitingForAWorker, ACallWhoseConnectionIsGoneLeavesAtOnce) {
 TEST_F(ServedCalls, ClosingItsConnectionComesBehindTheAnswer) {
   handler([](const MethodEntry&, ServedCall& call) {
     call.context().close_connection();
-    answer(call, "last");
+    answer_with_text(call, "last");
   });
   serve();
   EXPECT_THAT(sink_->answers, ElementsAre("last"));
@@ -693,7 +693,7 @@ TEST_F(ServedCalls, ClosingItsConnectionComesBehindTheAnswer) {
 
 TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   InlineCall call{*sink_, 9, as_bytes("ask")};
-  answer(call, "told");
+  answer_with_text(call, "told");
   call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
   EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));

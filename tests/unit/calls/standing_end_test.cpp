@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/pattern.hpp"
 #include "unit/calls/text_calls.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -103,7 +104,7 @@ TEST_F(StandingEnds, ACallThatEndsSoHasItsMemoryAlthoughAnAnswerLandsThere) {
   EXPECT_EQ(landing.front(), std::byte{'a'});
   std::ranges::fill(landing, std::byte{0xEE});
   rig_.peer_sends(answer.substr(answer.size() - 32));
-  EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  EXPECT_TRUE(testing::all_are(landing, std::byte{0xEE}));
   EXPECT_TRUE(rig_.closed.empty());
 }
 

@@ -17,6 +17,7 @@
 
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
+#include "support/fewer_steps.hpp"
 #include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"

@@ -16,6 +16,7 @@
 
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
+#include "support/fewer_steps.hpp"
 #include "support/manual_time.hpp"
 #include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"

@@ -13,13 +13,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/sanitizers.hpp"
 #include "unit/codec/codec_testing.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_TEST_CANNOT_COUNT 1
-#endif
-#endif
 
 namespace {
 
@@ -62,7 +57,7 @@ constexpr std::size_t kHeader = 16;
 
 // Clang's thread sanitizer brings an operator new that cannot be replaced; nothing is counted then, and every
 // bound holds.
-#if !defined(WEFT_TEST_CANNOT_COUNT)
+#if !WEFT_THREAD_SANITIZER
 void* operator new(std::size_t size) {
   return counted_new(size);
 }
@@ -300,7 +295,7 @@ TEST(CodecHostile, TheArenaTakesNoMoreThanAboutTheMessage) {
   heap.on = false;
   EXPECT_TRUE(good);
   EXPECT_LE(heap.peak, message.size() + 64);
-#if !defined(WEFT_TEST_CANNOT_COUNT)
+#if !WEFT_THREAD_SANITIZER
   EXPECT_EQ(heap.calls, 1U);
 #endif
 }

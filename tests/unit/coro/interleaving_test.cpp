@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/sanitizers.hpp"
 #include "unit/coro/run.hpp"
 #include "weft/detail/coro/channel.hpp"
 #include "weft/detail/coro/event.hpp"
@@ -102,7 +103,7 @@ std::size_t explore(int depth, std::vector<int>& path) {
   return orders;
 }
 
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__OPTIMIZE__) && !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
 constexpr int kLessDepth = 0;
 #else
 constexpr int kLessDepth = 1;  // each step of depth costs seven times the time

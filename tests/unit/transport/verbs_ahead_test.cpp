@@ -89,7 +89,7 @@ class VerbsReadAhead : public ::testing::Test {
     const iovec place{room.data(), room.size()};
     const Moved moved = there.carrier->receive({&place, 1}, {});
     ASSERT_EQ(moved.kind, Moved::Kind::kSome);
-    ASSERT_TRUE(std::ranges::equal(std::span{room}.first(moved.bytes), attachments_[index].head));
+    ASSERT_TRUE(testing::same_bytes(std::span{room}.first(moved.bytes), attachments_[index].head));
   }
   Moved land(std::size_t index) {
     std::array<std::byte, 2 * kHead> room;
@@ -145,7 +145,7 @@ class VerbsReadAhead : public ::testing::Test {
    public:
     explicit Places(VerbsReadAhead& its) : its_(its) {}
     std::uint64_t next(Bytes between) override {
-      EXPECT_TRUE(std::ranges::equal(between, its_.attachments_[++index_].head));
+      EXPECT_TRUE(testing::same_bytes(between, its_.attachments_[++index_].head));
       return its_.announced_;
     }
     Landing place() override {

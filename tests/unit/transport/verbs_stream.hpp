@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/pattern.hpp"
 #include "unit/transport/verbs_pair.hpp"
 
 namespace weft::verbs_carrier_testing {
@@ -208,7 +209,7 @@ class Stream {
     for (std::size_t gap = kRun; item.lands_in_runs() && gap < item.landed.size(); gap += 2 * kRun) {
       const auto rest = std::span<const std::byte>{item.landed}.subspan(gap);
       const auto bytes = rest.first(std::min(kRun, rest.size()));
-      EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) << gap;
+      EXPECT_TRUE(testing::all_are(bytes, std::byte{0})) << gap;
     }
   }
 

@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "support/sanitizers.hpp"
+#include "unit/ucx/pair.hpp"
+
+#if WEFT_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 #endif
-
-#include "unit/ucx/pair.hpp"
 
 namespace weft::ucx {
 
@@ -71,7 +72,7 @@ TEST(UcxTexts, APeersSharedMemoryThatIsGoneIsNotToldAsMemoryThatIsOut) {
 
 // UCX keeps about 100 bytes of each (docs/pitfalls/ucx.md, "Connecting to a worker that has ended").
 Result<Endpoint> connect_in_vain(Worker& worker, Bytes address, ErrorMode mode) {
-#if defined(__SANITIZE_ADDRESS__)
+#if WEFT_ADDRESS_SANITIZER
   const __lsan::ScopedDisabler known;
 #endif
   return Endpoint::connect(worker, address, {.error_mode = mode});
