@@ -29,6 +29,10 @@ if(WEFT_SANITIZE)
   target_compile_options(weft_build_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=all)
   target_link_options(weft_build_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+  # Clang's check of an object's type needs a descriptor, and tests take them all away.
+  if(WEFT_SANITIZE MATCHES "undefined")
+    target_compile_options(weft_build_flags INTERFACE -fno-sanitize=vptr)
+  endif()
 endif()
 if(WEFT_BUILD_FUZZERS)
   target_compile_options(weft_build_flags INTERFACE -fsanitize=fuzzer-no-link)
@@ -46,7 +50,7 @@ function(weft_layer name)
     target_include_directories(weft_${name} PRIVATE ${weft_SOURCE_DIR}/src)
     target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
     if(WEFT_JOIN_SOURCES)
-      weft_join(weft_${name})
+      weft_join(weft_${name} 8)
     endif()
   else()
     # A layer of templates only.
@@ -92,42 +96,56 @@ function(weft_binding name)
   endif()
 endfunction()
 
-# Compiles the sources of `target` eight at a time: most of the work is in the headers, which they share.
-function(weft_join target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+# Compiles the sources of `target`, a layer's or a program's, `at_once` at a time: most of the work is in the headers, which they
+# share. A build with CMAKE_UNITY_BUILD joins all of its sources, as many as it says.
+function(weft_join target at_once)
+  if(CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${at_once})
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_joined_flags>)
 endfunction()
 
-# Compiles the sources of `target` joined, and with OPTIMIZED as they are, else without optimisation: what a test
-# program itself does takes no time, and compiling it takes half as long. The libraries that it links stay as they are.
+# Compiles the sources of `target` joined, and without optimisation: what a test program itself does takes no time, and
+# compiling it takes half as long. OPTIMIZED is compiled as the libraries are, though not under a sanitizer, whose build counts
+# nothing; what COMPUTES is compiled as they are in each build. The libraries that `target` links stay as they are.
 function(weft_quicker target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIMIZED" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIMIZED;COMPUTES" "" "")
   if(NOT WEFT_QUICK_TESTS)
     return()
   endif()
-  weft_join(${target})
-  if(NOT ARG_OPTIMIZED)
+  weft_join(${target} ${WEFT_PROGRAM_SOURCES_AT_ONCE})
+  set(precompiled weft_precompiled)
+  if(NOT ARG_COMPUTES AND (WEFT_SANITIZE OR NOT ARG_OPTIMIZED))
     target_compile_options(${target} PRIVATE -O0)
+    set(precompiled weft_precompiled_unoptimized)
+  endif()
+  if(TARGET ${precompiled})
+    target_precompile_headers(${target} REUSE_FROM ${precompiled})
+    # The headers were compiled with it, and g++ wants the same.
+    target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)
   endif()
 endfunction()
 
-# weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [OPTIMIZED])
+# weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [OPTIMIZED|COMPUTES])
 # Makes a GoogleTest program; every TEST in it becomes a ctest test. The thread sanitizer finds nothing in a program of
-# one thread, so its build leaves out what is SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that
-# the optimizer could break.
+# one thread, and in one whose threads share what those of a neighbour share, so its build leaves out what is SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that
+# the optimizer could break; what COMPUTES runs for longer than its optimisation takes.
 function(weft_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "SINGLE_THREADED;OPTIMIZED" "" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SINGLE_THREADED;OPTIMIZED;COMPUTES" "" "SOURCES;LIBS;LABELS")
   if(ARG_SINGLE_THREADED AND WEFT_SANITIZE STREQUAL "thread")
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
-  if(ARG_OPTIMIZED)
-    weft_quicker(${name} OPTIMIZED)
-  else()
-    weft_quicker(${name})
-  endif()
+  set(compiled)
+  foreach(how OPTIMIZED COMPUTES)
+    if(ARG_${how})
+      set(compiled ${how})
+    endif()
+  endforeach()
+  weft_quicker(${name} ${compiled})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}/"
                        PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
 endfunction()

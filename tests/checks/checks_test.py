@@ -7,14 +7,13 @@ import unittest
 
 from changed_sources import Change, change_of, choose, includers_of, said_something
 from class_sizes import class_sizes
+from compiled_alone import complaint_about, concerned
 from front_door import inside
-from header_chains import chains, closures, includes_of
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from layers import unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
 from rules import names_in_unnamed_spaces
-from sources_alone import concerned
 
 SHAPE = """
 /// A comment with a { and a ; in it.
@@ -181,26 +180,21 @@ def compiled(name: str, *flags: str) -> dict[str, str]:
     return {"file": name, "command": " ".join(("ccache clang++", *flags, "-o", name + ".o", "-c", name))}
 
 
-class HeaderChains(unittest.TestCase):
-    def chains(self, **includes: set[str]) -> list[list[str]]:
-        return chains(includes, closures(includes))
+class CompiledAlone(unittest.TestCase):
+    def complaint(self, header: str) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "h.hpp").write_text(header)
+            command = {"file": "a.cpp", "directory": folder, "command": "ccache g++ -Wall -o a.o -c a.cpp"}
+            return complaint_about(command, f"{folder}/h.hpp")
 
-    def test_a_header_follows_one_that_it_includes(self) -> None:
-        self.assertEqual(self.chains(low=set(), high={"low"}), [["low", "high"]])
+    def test_a_header_that_includes_what_it_needs_is_fine(self) -> None:
+        self.assertEqual(self.complaint("#pragma once\n#include <cstddef>\ninline std::size_t none() { return 0; }\n"), "")
 
-    def test_a_header_that_lacks_what_another_includes_does_not_follow_it(self) -> None:
-        self.assertEqual(self.chains(low={"<memory>"}, other=set()), [["low"], ["other"]])
+    def test_a_header_that_lacks_an_include_is_told_of(self) -> None:
+        self.assertIn("size_t", self.complaint("#pragma once\ninline std::size_t none() { return 0; }\n"))
 
-    def test_a_chain_leads_through_headers_that_are_none_of_it(self) -> None:
-        includes = {"low": {"<memory>"}, "middle": {"low"}, "high": {"middle"}}
-        self.assertEqual(chains({"low", "high"}, closures(includes)), [["low", "high"]])
-
-    def test_each_header_is_in_one_chain_and_there_are_as_few_as_can_be(self) -> None:
-        self.assertEqual(self.chains(a=set(), b={"a"}, c={"a"}, d={"b"}), [["c"], ["a", "b", "d"]])
-
-    def test_an_include_under_a_condition_is_no_other_header_s(self) -> None:
-        text = "#include <new>\n#if X\n#include <expected>\n#endif\n#include \"b.hpp\"\n"
-        self.assertEqual(includes_of("a.hpp", text), {"<new>", "a.hpp: <expected>", "b.hpp"})
+    def test_a_header_that_may_be_included_once_only_is_told_of(self) -> None:
+        self.assertIn("redefinition", self.complaint("inline int none() { return 0; }\n"))
 
 
 class JoinedSources(unittest.TestCase):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy over what changed in src/, tools/, bench/ and examples/, in parallel. Of tests only the compiler's warnings:
 other builds join their sources, in which shadowed names and missing includes are not seen. Sources of src/ are looked at
-joined too, and one by one only where there is something to say; sources_alone.py compiles each of them alone.
+joined too, and one by one only where there is something to say; compiled_alone.py compiles each of them alone.
 
 clang_tidy.py <build directory with compile_commands.json> [--all | part of a path ...]
 

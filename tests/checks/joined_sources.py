@@ -37,7 +37,7 @@ def has_an_idle_constant(text: str) -> bool:
 
 
 def may_be_joined(path: str, text: str) -> bool:
-    """Sources of src/ are compiled alone by sources_alone.py, which finds there what a joined one hides."""
+    """Sources of src/ are compiled alone by compiled_alone.py, which finds there what a joined one hides."""
     return path.startswith("src/") and not ONLY_ALONE.search(text) and not has_an_idle_constant(text)
 
 
