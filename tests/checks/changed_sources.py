@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from project_files import ROOT, project_files
 
-INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+# Users, and so the examples, include by <weft/...>.
+INCLUDE = re.compile(r'^\s*#include (?:"|<(?=weft/))([^">]+)[">]', re.MULTILINE)
 ANY_INCLUDE = re.compile(r"^\s*#include ([<\"][^>\"]+[>\"])")
 # A line of comment says nothing to a tool, unless it tells the tool to be silent.
 COMMENT = re.compile(r"^\s*//(?!.*NOLINT)")

@@ -7,7 +7,7 @@ import unittest
 
 from changed_sources import Change, change_of, choose, includers_of, said_something
 from class_sizes import class_sizes
-from compiled_alone import complaint_about, concerned
+from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from layers import unused_edges
@@ -151,6 +151,12 @@ class ChangedSources(unittest.TestCase):
         includers = includers_of(path for path in files if path.suffix in (".hpp", ".cpp"))
         headers = {path.as_posix() for path in files if path.parts[:3] == ("include", "weft", "detail")}
         self.assertEqual(headers - includers.keys(), set())
+
+    def test_each_public_header_is_compiled_as_some_source_is(self) -> None:
+        files = project_files()
+        includers = includers_of(path for path in files if path.suffix in (".hpp", ".cpp"))
+        headers = [path.as_posix() for path in files if path.parts[:2] == ("include", "weft") and path.suffix == ".hpp"]
+        self.assertEqual([header for header in headers if source_whose_flags_fit(header, includers, set()) is None], [])
 
     def test_a_file_that_only_includes_by_other_paths_has_not_changed(self) -> None:
         diff = ["--- a/src/a.cpp", "+++ b/src/a.cpp", '-#include "weft/a.hpp"', '+#include "weft/detail/a.hpp"',
