@@ -560,7 +560,8 @@ constexpr int kUnusedInARow = 3;
 
 /// Distance of one run's first failing allocation from the next one's. Where several fail in a row each
 /// allocation fails in several runs also at a distance, which is kept where each run costs a context of the
-/// carrier. Such a run takes half a second in an emulated machine, where a third of the allocations fail alone.
+/// carrier. Such a run takes half a second in an emulated machine, where a third of the allocations fail
+/// alone.
 std::size_t step_of(const Setting& setting, std::size_t count) {
   if (!setting.by_carrier) return 1;
   return std::max<std::size_t>(count / 4, WEFT_SWEEP_OF_RDMA ? 3 : 1);

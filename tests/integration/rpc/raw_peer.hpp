@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -57,8 +59,11 @@ class RawPeer {
     char piece[65536];
     for (;;) {
       const ssize_t got = ::recv(fd_, piece, sizeof piece, 0);
-      if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-      if (got == 0) return false;
+      if (got <= 0) {
+        const bool more_may_come = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        take_frames();
+        return more_may_come;
+      }
       received_.append(piece, static_cast<std::size_t>(got));
     }
   }
@@ -67,25 +72,34 @@ class RawPeer {
   std::vector<wire::FrameHeader> answers() const { return frames_of(wire::FrameType::kAnswer); }
   std::vector<wire::FrameHeader> frames_of(wire::FrameType type) const {
     std::vector<wire::FrameHeader> found;
-    if (received_.size() < wire::kHelloPrefixBytes) return found;
-    std::size_t at = wire::hello_length(as_bytes(received_)).value();
-    while (at + wire::kHeaderBytes <= received_.size()) {
-      wire::FrameHeader header;
-      std::memcpy(&header, received_.data() + at, sizeof header);
-      at += wire::head_bytes(header.body_bytes, false) + wire::padded(header.following_bytes());
-      if (at > received_.size()) break;
-      if (header.type == type) found.push_back(header);
-    }
+    std::ranges::copy_if(frames_, std::back_inserter(found),
+                         [&](const wire::FrameHeader& each) { return each.type == type; });
     return found;
   }
 
  private:
   void queue(std::string_view bytes) { queued_.append(bytes); }
+  /// Notes the frames that have become whole, so that nobody walks over all of them at each read.
+  void take_frames() {
+    if (received_.size() < wire::kHelloPrefixBytes) return;
+    if (taken_ == 0) taken_ = wire::hello_length(as_bytes(received_)).value();
+    while (taken_ + wire::kHeaderBytes <= received_.size()) {
+      wire::FrameHeader header;
+      std::memcpy(&header, received_.data() + taken_, sizeof header);
+      const std::size_t end =
+          taken_ + wire::head_bytes(header.body_bytes, false) + wire::padded(header.following_bytes());
+      if (end > received_.size()) break;
+      frames_.push_back(header);
+      taken_ = end;
+    }
+  }
 
   int fd_;
   std::string queued_;
   std::size_t sent_ = 0;
   std::string received_;
+  std::size_t taken_ = 0;  // of received_, up to the end of the last whole frame
+  std::vector<wire::FrameHeader> frames_;
 };
 
 }  // namespace weft::testing
