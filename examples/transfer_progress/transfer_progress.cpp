@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a large attachment is, on both sides, and how fast it may go.
+// How far a large attachment is, on both sides, how fast it may go, and how a caller gives it up on the way.
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -15,8 +15,8 @@ void give(weft::CallContext& context, std::uint64_t bytes) {
   auto progress = std::make_shared<weft::TransferProgress>();
   context.report_progress(progress);
   context.on_answer_sent([progress](bool sent) {
-    std::printf("%s: %llu of %llu MiB have left\n", sent ? "all sent" : "given up",
-                static_cast<unsigned long long>(progress->sent() / kMiB),
+    const bool all = progress->sent() == progress->to_send();
+    std::printf("%s: %s of %llu MiB have left\n", sent ? "sent" : "given up", all ? "all" : "not all",
                 static_cast<unsigned long long>(progress->to_send() / kMiB));
   });
 }
@@ -55,6 +55,19 @@ weft::Task<int> ask(weft::Client& client) {
   if (!given.ok()) co_return 1;
   std::printf("%llu of %llu MiB landed\n", static_cast<unsigned long long>(progress.received() / kMiB),
               static_cast<unsigned long long>(progress.to_receive() / kMiB));
+
+  // begin: gives_up
+  weft::CancelScope enough;
+  progress.on_change(
+      [&](const weft::TransferProgress& now) {
+        if (now.received() >= memory.size() / 2) enough.cancel(weft::CancelReason::kRequested);
+      },
+      kMiB);
+  auto half = co_await weft::with_scope(enough, client.call<give>(landing, memory.size()));
+  // Nothing writes to `memory` any more: what has landed is there, and the rest is not sent.
+  std::printf("%s, with %s here\n", half.ok() ? "it came whole" : "given up",
+              progress.received() < memory.size() ? "a part" : "all");
+  // end: gives_up
   co_return 0;
 }
 

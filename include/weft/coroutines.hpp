@@ -13,6 +13,7 @@
 #include "weft/detail/coro/scope.hpp"             // IWYU pragma: export
 #include "weft/detail/coro/semaphore.hpp"         // IWYU pragma: export
 #include "weft/detail/coro/task.hpp"              // IWYU pragma: export
+#include "weft/detail/coro/with_scope.hpp"        // IWYU pragma: export
 #include "weft/detail/coro/yield.hpp"             // IWYU pragma: export
 #include "weft/detail/runtime/on_worker.hpp"      // IWYU pragma: export
 #include "weft/detail/runtime/sleep.hpp"          // IWYU pragma: export

@@ -8,6 +8,7 @@
 #include "weft/connection_pool.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/coro/yield.hpp"
 #include "weft/detail/files/file.hpp"
 #include "weft/detail/functions/blocking.hpp"

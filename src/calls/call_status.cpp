@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/peer_text.hpp"
@@ -111,8 +112,10 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
       return "the server gives status code " + std::to_string(number) +
              ", which this build does not know, and says: " + theirs;
     }
-    // Without these words nobody could tell the server's connection, or its memory, from the caller's own.
-    if (layer != Layer::kUser) theirs.insert(0, "the server says: ");
+    // Without these words nobody could tell the server's connection, or its memory, from the caller's own. A
+    // failure that a server passes on has them already.
+    constexpr std::string_view kTheirs = "the server says: ";
+    if (layer != Layer::kUser && !theirs.starts_with(kTheirs)) theirs.insert(0, kTheirs);
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }

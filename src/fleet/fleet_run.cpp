@@ -194,6 +194,11 @@ bool FleetRun::wants_another(const Status& failure) {
   return true;
 }
 
+Status FleetRun::failed_at(const FleetMember& member, const Status& failure) noexcept {
+  if (failure.layer() == Layer::kUser || failure.code() == StatusCode::kCancelled) return failure;
+  return failure.with_context([&] { return member.url; });
+}
+
 FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
     : core_(run.core()),
       run_(run),

@@ -204,7 +204,7 @@ TEST_P(OverUnix, ThatNobodyTookAreClosedWhenTheStreamIsDecidedFor) {
 
 TEST_P(OverUnix, OnAConnectionThatHasNoCarriersAreClosedAndDoNoHarm) {
   ASSERT_NO_FATAL_FAILURE(
-      serve_raw({}, hello_text() + frame_text({.type = wire::FrameType::kPing, .id = 1}), 3));
+      serve_raw({}, hello_text() + frame_head({.type = wire::FrameType::kPing, .id = 1}), 3));
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 1; }));
   EXPECT_TRUE(witness_.all_closed());
   EXPECT_FALSE(server_.sink.closed());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How connections end over every transport: orderly, cut, closed, destroyed, too slow, or by a peer's fault.
 #include "conformance/fixture.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::conformance {
 
@@ -30,7 +31,7 @@ TEST_P(Endings, AfterFinishTheOtherSideMaySendWhatItHasLeft) {
   client_.request(1, "last request");
   client_.connection->finish();
   // More than any window holds, so that the side that has ended has to say what it received.
-  CountedLease lease{pattern(3'000'001)};
+  CountedLease& lease = lent(pattern(3'000'001));
   server_.sink.during_frames = [&](std::span<const Frame>) {
     server_.send({.type = FrameType::kAnswer, .id = 1}, pattern(3'000'000));
     server_.send({.type = FrameType::kAnswer,
@@ -83,7 +84,7 @@ TEST_P(Endings, AFailureOfTheSinkClosesWithIt) {
 TEST_P(Endings, CloseGivesBackLeasesThatWereNotSent) {
   ASSERT_NO_FATAL_FAILURE(greet());
   server_.connection->pause_receiving();
-  CountedLease lease{pattern(12'000'000)};
+  CountedLease& lease = lent(pattern(12'000'000));
   client_.request_with(1, lease);
   run_until_idle();
   ASSERT_EQ(lease.released, 0);
@@ -99,7 +100,7 @@ TEST_P(Endings, MayBeDestroyedInEveryState) {
   // 6 paused, 7 finished, 8 closing, 9 closed
   for (int state = 0; state <= 9; ++state) {
     SCOPED_TRACE(state);
-    CountedLease lease{state == 4 || state == 5 ? pattern(12'000'000) : std::string{}};
+    CountedLease& lease = lent(state == 4 || state == 5 ? pattern(12'000'000) : std::string{});
     if (state == 0) {
       if (!listener_) listener_ = listen(any_url());
       auto made = try_connect(listener_->local_url());
@@ -151,8 +152,8 @@ TEST_P(Endings, OneConnectionMayDestroyAnotherInACallback) {
 }
 
 TEST_P(Endings, AStreamCutAfterEveryByteIsNeverAFrame) {
-  const std::string frame = frame_text({.type = FrameType::kRequest, .id = 1}, "thirteen bytes") +
-                            frame_text({.type = FrameType::kRequest,
+  const std::string frame = frame_head({.type = FrameType::kRequest, .id = 1}, "thirteen bytes") +
+                            frame_head({.type = FrameType::kRequest,
                                         .flags = wire::FrameFlags::kAttachment,
                                         .id = 2,
                                         .attachment_bytes = 9}) +
@@ -200,7 +201,7 @@ TEST_P(Endings, HostileHeadersEndTheConnectionBeforeAnythingIsAllocated) {
 
 TEST_P(Endings, ALegalLengthOfWhichLittleArrivesCostsOneChunk) {
   ASSERT_NO_FATAL_FAILURE(greet());
-  std::string bytes = frame_text({.type = FrameType::kRequest, .id = 1}, pattern(20'000));
+  std::string bytes = frame_head({.type = FrameType::kRequest, .id = 1}, pattern(20'000));
   const std::uint32_t announced = 4u << 20;
   std::memcpy(bytes.data(), &announced, sizeof announced);
   client_.send_raw(bytes);
@@ -211,7 +212,7 @@ TEST_P(Endings, ALegalLengthOfWhichLittleArrivesCostsOneChunk) {
 
 TEST_P(Endings, PaddingThatIsNotZeroEndsTheConnection) {
   ASSERT_NO_FATAL_FAILURE(greet());
-  std::string bytes = frame_text({.type = FrameType::kRequest, .id = 1}, "12345");
+  std::string bytes = frame_head({.type = FrameType::kRequest, .id = 1}, "12345");
   bytes.back() = 'x';
   client_.send_raw(bytes);
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -234,7 +235,7 @@ TEST_P(Endings, APeerThatSaysNoHelloIsLeft) {
 
 TEST_P(Endings, APeerThatDoesNotFinishItsFrameIsLeft) {
   ASSERT_NO_FATAL_FAILURE(greet({}, {.frame_timeout = short_patience()}));
-  client_.send_raw(frame_text({.type = FrameType::kPing, .id = 1}).substr(0, 39));
+  client_.send_raw(frame_head({.type = FrameType::kPing, .id = 1}).substr(0, 39));
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_EQ(server_.sink.why.code(), StatusCode::kUnavailable) << server_.sink.why.to_string();
 }
@@ -265,7 +266,7 @@ TEST_P(Endings, AnIdlePeerIsNotTooSlow) {
 TEST_P(Endings, APeerThatStopsTakingIsLeft) {
   ASSERT_NO_FATAL_FAILURE(greet({.stall_timeout = std::chrono::milliseconds{20}}));
   server_.connection->pause_receiving();
-  CountedLease lease{pattern(20'000'000)};
+  CountedLease& lease = lent(pattern(20'000'000));
   client_.request_with(1, lease);
   ASSERT_TRUE(until([&] { return client_.sink.closed(); }));
   EXPECT_EQ(client_.sink.why.code(), StatusCode::kUnavailable);

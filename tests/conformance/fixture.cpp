@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "support/pattern.hpp"
+
 #if WEFT_TEST_TLS
 #include "support/test_ca.hpp"
 #include "weft/detail/transport/tls.hpp"
@@ -65,28 +67,12 @@ void Recorder::on_closed(Status status) {
   why = std::move(status);
 }
 
-std::string frame_text(wire::FrameHeader header, std::string_view body, bool checksum) {
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
-  std::string text(wire::head_bytes(header.body_bytes, checksum), '\0');
-  auto* at = reinterpret_cast<std::byte*>(text.data());
-  wire::store_header(at, header);
-  body.copy(text.data() + wire::kHeaderBytes, body.size());
-  wire::finish_frame(at, header.body_bytes, checksum);
-  return text;
-}
-
 std::string hello_text() {
   return wire::encode_hello({});
 }
 
 std::string pattern(std::size_t size, unsigned seed) {
-  std::string text(size, '\0');
-  unsigned state = seed * 2654435761u + 1;
-  for (char& c : text) {
-    state = state * 1664525u + 1013904223u;
-    c = static_cast<char>(state >> 24);
-  }
-  return text;
+  return std::string{as_text(testing::pattern(size, seed))};
 }
 
 void Peer::send_hello(wire::Hello hello) {
@@ -96,7 +82,7 @@ void Peer::send_hello(wire::Hello hello) {
 }
 
 void Peer::send(wire::FrameHeader header, std::string_view body, bool checksum) {
-  const std::string text = frame_text(header, body, checksum);
+  const std::string text = frame_head(header, body, checksum);
   std::memcpy(outbox().append(text.size()), text.data(), text.size());
 }
 

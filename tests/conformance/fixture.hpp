@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "support/wire_bytes.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/memory.hpp"
@@ -19,6 +22,7 @@
 namespace weft::conformance {
 
 using namespace weft::detail;
+using testing::frame_head;
 
 /// A frame as a test remembers it.
 struct Seen {
@@ -89,8 +93,6 @@ struct Peer {
   void send_raw(std::string_view bytes);
 };
 
-/// The bytes of one whole frame.
-std::string frame_text(wire::FrameHeader header, std::string_view body = {}, bool checksum = false);
 std::string hello_text();
 /// `size` bytes that differ from place to place.
 std::string pattern(std::size_t size, unsigned seed = 1);
@@ -115,6 +117,8 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   Duration short_patience() const {
     return std::chrono::milliseconds{std::string_view{GetParam()} == "tls" ? 1000 : 20};
   }
+  /// A lease of `bytes` that lasts longer than the connections, also where a test ends in its middle.
+  CountedLease& lent(std::string bytes) { return leases_.emplace_back(std::move(bytes)); }
   /// Makes client and server and starts both.
   void connect(const ConnectionOptions& client_options = {}, const ConnectionOptions& server_options = {});
   /// connect(), and both have heard the other's hello.
@@ -128,6 +132,7 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Listener> listen(const Url& url);
   Url any_url() const;
 
+  std::deque<CountedLease> leases_;
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
   MemoryOptions memory_options_;

@@ -52,7 +52,7 @@ TEST_P(Frames, PositionsInTheStreamAreTheSameForBothSides) {
     }
     EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
     for (std::uint64_t id = 0; id < 10; ++id) {
-      CountedLease lease{pattern(1 + id * 9'999)};
+      CountedLease& lease = lent(pattern(1 + id * 9'999));
       client_.send({.type = FrameType::kRequest, .id = id}, pattern(id * 4'999), checksums);
       client_.request_with(id, lease, "with", checksums);
       ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * (id + 1) && lease.released == 1; }));
@@ -131,10 +131,11 @@ TEST_P(Frames, RetainedChunksKeepTheirBytes) {
 TEST_P(Frames, AttachmentsOfEveryLengthLandWhereTheyWereTold) {
   ASSERT_NO_FATAL_FAILURE(greet());
   const std::size_t sizes[] = {1, 7, 8, 9, 4095, 16383, 16384, 16389, 100'003, 3'000'005};
-  std::vector<std::unique_ptr<CountedLease>> leases;
+  std::vector<const CountedLease*> leases;
   for (const std::size_t size : sizes) {
-    leases.push_back(std::make_unique<CountedLease>(pattern(size, static_cast<unsigned>(size))));
-    client_.request_with(size, *leases.back(), "body of " + std::to_string(size));
+    CountedLease& lease = lent(pattern(size, static_cast<unsigned>(size)));
+    leases.push_back(&lease);
+    client_.request_with(size, lease, "body of " + std::to_string(size));
     client_.request(0, "between");
   }
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * std::size(sizes); }));
@@ -151,9 +152,9 @@ TEST_P(Frames, AttachmentsOfEveryLengthLandWhereTheyWereTold) {
 
 TEST_P(Frames, AnAttachmentMayBeGatheredFromPieces) {
   ASSERT_NO_FATAL_FAILURE(greet());
-  CountedLease first{pattern(20'003, 1)};
-  CountedLease second{pattern(5, 2)};
-  CountedLease third{pattern(30'001, 3)};
+  CountedLease& first = lent(pattern(20'003, 1));
+  CountedLease& second = lent(pattern(5, 2));
+  CountedLease& third = lent(pattern(30'001, 3));
   const std::string whole = first.bytes + second.bytes + third.bytes;
   client_.send({.type = FrameType::kRequest,
                 .flags = wire::FrameFlags::kAttachment,
@@ -172,7 +173,7 @@ TEST_P(Frames, AnAttachmentMayBeGatheredFromPieces) {
 TEST_P(Frames, ASkippedAttachmentLeavesTheNextFrameWhole) {
   ASSERT_NO_FATAL_FAILURE(greet());
   server_.sink.landing = Landing::Kind::kSkip;
-  CountedLease lease{pattern(1'000'003)};
+  CountedLease& lease = lent(pattern(1'000'003));
   client_.request_with(1, lease, "skip me");
   client_.request(2, "next");
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2; }));
@@ -203,12 +204,12 @@ TEST_P(Frames, AnAbandonedLandingIsNotWrittenAnyMore) {
 
 TEST_P(Frames, OneByteAtATimeIsEnough) {
   ASSERT_NO_FATAL_FAILURE(connect());
-  std::string stream = hello_text() + frame_text({.type = FrameType::kRequest, .id = 1}, "first");
-  stream += frame_text(
+  std::string stream = hello_text() + frame_head({.type = FrameType::kRequest, .id = 1}, "first");
+  stream += frame_head(
       {.type = FrameType::kRequest, .flags = wire::FrameFlags::kAttachment, .id = 2, .attachment_bytes = 11},
       "second");
   stream += std::string{"attachment!"} + std::string(5, '\0');
-  stream += frame_text({.type = FrameType::kPing, .id = 3});
+  stream += frame_head({.type = FrameType::kPing, .id = 3});
   for (const char byte : stream) {
     client_.send_raw({&byte, 1});
     run_until_idle();
@@ -226,8 +227,8 @@ TEST_P(Frames, ChecksumsProtectHeadAndAttachment) {
   client_.send_hello();
   server_.send_hello();
   ASSERT_TRUE(until([&] { return !client_.sink.hellos.empty() && !server_.sink.hellos.empty(); }));
-  CountedLease small{pattern(13)};
-  CountedLease large{pattern(300'001)};
+  CountedLease& small = lent(pattern(13));
+  CountedLease& large = lent(pattern(300'001));
   client_.request_with(1, small, "one", true);
   client_.request_with(2, large, "two", true);
   client_.send({.type = FrameType::kPing, .id = 3}, {}, true);
@@ -235,7 +236,7 @@ TEST_P(Frames, ChecksumsProtectHeadAndAttachment) {
   EXPECT_TRUE(server_.sink.frames[0].attachment == small.bytes);
   EXPECT_TRUE(server_.sink.frames[1].attachment == large.bytes);
   // A flipped bit of an attachment, whose checksum is for what it should have been.
-  CountedLease torn{pattern(50)};
+  CountedLease& torn = lent(pattern(50));
   client_.request_with(4, torn, "three", true);
   std::string stream;
   iovec pieces[4];
@@ -287,7 +288,7 @@ TEST_P(Frames, AProducerIsToldWhenItsQueueHasDrained) {
 TEST_P(Frames, ALeaseTakenOverIsReleasedAtOnceAndItsBytesStillArrive) {
   ASSERT_NO_FATAL_FAILURE(greet());
   server_.connection->pause_receiving();
-  CountedLease lease{pattern(12'000'000)};
+  CountedLease& lease = lent(pattern(12'000'000));
   const std::string sent = lease.bytes;
   client_.request_with(1, lease);
   run_until_idle();
@@ -308,7 +309,7 @@ TEST_P(Frames, AnIdleConnectionHoldsNoChunk) {
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 1; }));
   run_until_idle();
   EXPECT_EQ(loop_->chunks().chunks_out(), 0u);
-  const std::string half = frame_text({.type = FrameType::kRequest, .id = 2}, pattern(500)).substr(0, 300);
+  const std::string half = frame_head({.type = FrameType::kRequest, .id = 2}, pattern(500)).substr(0, 300);
   client_.send_raw(half);
   run_until_idle();
   client_.outbox().release_all();
@@ -329,7 +330,7 @@ TEST_P(Frames, AreCountedAlikeOnBothSides) {
   ASSERT_NO_FATAL_FAILURE(greet());
   constexpr std::uint64_t kFrames = 300;
   for (std::uint64_t id = 0; id < kFrames; ++id) client_.request(id, "small");
-  CountedLease lease{pattern(500'000)};
+  CountedLease& lease = lent(pattern(500'000));
   client_.request_with(kFrames, lease, "with");
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == kFrames + 1 && lease.released == 1; }));
   run_until_idle();

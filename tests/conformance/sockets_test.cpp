@@ -8,6 +8,7 @@
 
 #include "conformance/fixture.hpp"
 #include "support/raw_socket.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::conformance {
 
@@ -34,7 +35,7 @@ TEST_P(Sockets, AResetPeerIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(serve_raw());
   ASSERT_TRUE(raw_->send(hello_text()));
   ASSERT_TRUE(until([&] { return server_.sink.hellos.size() == 1; }));
-  CountedLease lease{pattern(20'000'000)};
+  CountedLease& lease = lent(pattern(20'000'000));
   server_.request_with(1, lease);
   run_until_idle();
   EXPECT_EQ(lease.released, 0);
@@ -62,7 +63,7 @@ TEST_P(Sockets, AResetPeerIsNoticedByAPausedConnectionToo) {
 
 TEST_P(Sockets, WhatAPeerSaidBeforeItResetIsStillHeard) {
   ASSERT_NO_FATAL_FAILURE(serve_raw());
-  ASSERT_TRUE(raw_->send(hello_text() + frame_text({.type = wire::FrameType::kGoaway}, "bye")));
+  ASSERT_TRUE(raw_->send(hello_text() + frame_head({.type = wire::FrameType::kGoaway}, "bye")));
   raw_->close();
   server_.send_hello();
   server_.send({.type = wire::FrameType::kPing, .id = 1});
@@ -230,7 +231,7 @@ class Memory : public ConformanceTest {};
 TEST_P(Memory, ShortReceivesChangeNothing) {
   memory_options_.to_server.receive_bytes_max = 7;
   ASSERT_NO_FATAL_FAILURE(greet());
-  CountedLease lease{pattern(20'001)};
+  CountedLease& lease = lent(pattern(20'001));
   client_.request_with(1, lease, "body");
   client_.request(2, pattern(5000));
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2; }));

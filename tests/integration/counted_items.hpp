@@ -109,17 +109,22 @@ class CountedItems : public ::testing::Test {
     for (int i = 0; i < 10'000 && (users_.count() > 0 || server_.stats().calls_running > 0); ++i) turn();
   }
 
-  /// Lets `count` coroutines use a stream each, and counts the time in which kCounted items arrive, after
-  /// kWarmUp others.
+  /// Lets `streams` coroutines use a stream each, and counts the time in which kCounted items arrive, after
+  /// kWarmUp others. The machine decides how many items come in one batch, and the largest batch so far may
+  /// take a block more, which is kept: so who allocated is counted again, up to twice. What items cost shows
+  /// each time.
   void count(std::size_t streams, Task<void> (*use)(Client*)) {
     client_side_.loop().post([this, streams, use] {
       for (std::size_t i = 0; i < streams; ++i) users_.spawn(use, &*client_);
     });
     ASSERT_NO_FATAL_FAILURE(turn_until_arrived(kWarmUp));
-    restart();
-    const std::size_t before = arrived;
-    ASSERT_NO_FATAL_FAILURE(turn_until_arrived(kCounted));
-    items_ = arrived - before;
+    for (int time = 0; time < 3; ++time) {
+      restart();
+      const std::size_t before = arrived;
+      ASSERT_NO_FATAL_FAILURE(turn_until_arrived(kCounted));
+      items_ = arrived - before;
+      if (client_side_.allocated() + server_side_.allocated() == 0) break;
+    }
     EXPECT_EQ(users_.count(), streams) << "a stream ended";
   }
 

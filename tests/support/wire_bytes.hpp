@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/detail/wire/crc32c.hpp"
 #include "weft/detail/wire/frame.hpp"
 #include "weft/detail/wire/heads.hpp"
 #include "weft/detail/wire/hello.hpp"
@@ -39,14 +40,32 @@ inline void append_padded(std::string& to, std::string_view part) {
   to.resize(wire::padded(to.size()));
 }
 
+/// A frame up to its attachment, of which `header` says how long it is; the length of the body is filled in.
+inline std::string frame_head(wire::FrameHeader header, std::string_view body = {}, bool checksum = false) {
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  std::string bytes(wire::head_bytes(header.body_bytes, checksum), '\0');
+  auto* at = reinterpret_cast<std::byte*>(bytes.data());
+  wire::store_header(at, header);
+  body.copy(bytes.data() + wire::kHeaderBytes, body.size());
+  wire::finish_frame(at, header.body_bytes, checksum);
+  return bytes;
+}
+
+/// An attachment as it follows its frame.
+inline std::string attachment_bytes(const std::string& attachment, bool checksum) {
+  std::string bytes;
+  append_padded(bytes, attachment);
+  if (!checksum) return bytes;
+  const std::uint64_t sum = wire::crc32c(as_bytes(attachment));
+  return bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+}
+
 /// A whole frame without checksums; lengths and the attachment's flag are filled in.
 inline std::string frame_bytes(wire::FrameHeader header, std::string_view body = {},
                                std::string_view attachment = {}) {
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
   header.attachment_bytes = attachment.size();
   if (!attachment.empty()) header.flags |= wire::FrameFlags::kAttachment;
-  std::string bytes = header_bytes(header);
-  append_padded(bytes, body);
+  std::string bytes = frame_head(header, body);
   append_padded(bytes, attachment);
   return bytes;
 }

@@ -98,7 +98,8 @@ TEST_F(BytesFromAServer, TextIsCleanedAndCutAndSaysWhoseItIs) {
     std::string text;
   };
   const std::array answers{Answer{of_user, hostile}, Answer{of_transport, hostile},
-                           Answer{of_later_build, hostile}, Answer{of_user, std::string(4u << 20, 'x')}};
+                           Answer{of_later_build, hostile}, Answer{of_user, std::string(4u << 20, 'x')},
+                           Answer{of_transport, "the server says: it is gone"}};
   HostileListener listener;
   std::thread server{[&] {
     HostilePeer peer = listener.accept();
@@ -126,6 +127,7 @@ TEST_F(BytesFromAServer, TextIsCleanedAndCutAndSaysWhoseItIs) {
   EXPECT_THAT(std::string{ask().message()}, ::testing::EndsWith("and says: " + clean));
   const Status cut = ask();
   EXPECT_EQ(cut.message(), std::string(4096, 'x') + " ...");
+  EXPECT_EQ(ask().message(), "the server says: it is gone") << "of a server behind the server, said once";
   EXPECT_EQ(caller.stats().connections, 1u);
   caller.close();
   server.join();

@@ -10,6 +10,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::faults::time_tests {
 

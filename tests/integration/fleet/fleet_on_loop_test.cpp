@@ -11,6 +11,7 @@
 
 #include "integration/threads/threads_testing.hpp"
 #include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 
@@ -142,9 +143,7 @@ TEST_F(FleetsOfOtherLoops, TakeWhatACallCarries) {
   green.set("tenant", "green").value();
   CancelScope scope;
   scope.set_carried(MetadataView{blue}.bytes());
-  const auto told = [&](auto call) {
-    return home_->block_on(with_scope(scope, detail::as_task(std::move(call))));
-  };
+  const auto told = [&](auto call) { return home_->block_on(with_scope(scope, std::move(call))); };
   EXPECT_EQ(told(fleet.call<tenant>()).value(), "tenant=blue;");
   const FleetCallOptions with_green{.call = {.metadata = green.view()}};
   EXPECT_EQ(told(fleet.call<tenant>(with_green)).value(), "tenant=green;");
@@ -167,8 +166,7 @@ TEST_F(FleetsOfOtherLoops, EndACallThatIsCancelledOrLate) {
 
   CancelScope cancelled;
   cancelled.cancel(CancelReason::kRequested);
-  const Status never =
-      home_->block_on(with_scope(cancelled, detail::as_task(fleet.call<add>(1, 2)))).status();
+  const Status never = home_->block_on(with_scope(cancelled, fleet.call<add>(1, 2))).status();
   EXPECT_EQ(never.code(), StatusCode::kCancelled);
   EXPECT_TRUE(never.unprocessed());
 }

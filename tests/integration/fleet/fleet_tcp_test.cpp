@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: a fleet over real sockets, with servers on threads of their own.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <latch>
@@ -21,6 +22,14 @@ std::uint32_t twice(std::uint32_t number) {
 }
 inline constexpr auto twice_again = idempotent<twice>;
 
+int not_served(int number) {
+  return number;
+}
+
+Result<int> refused(int /*number*/) {
+  return user_error(7, "not today");
+}
+
 class FleetsOverSockets : public RpcTest {
  protected:
   ~FleetsOverSockets() override { fleet_.reset(); }
@@ -28,7 +37,7 @@ class FleetsOverSockets : public RpcTest {
   void start(std::size_t at) {
     const std::string url = urls_[at].empty() ? kAnyPort : urls_[at];
     replicas_[at] = std::make_unique<Server>(ServerOptions{.listen = {url}, .threads = 1});
-    replicas_[at]->register_handler<twice>();
+    replicas_[at]->register_handler<twice, refused>();
     replicas_[at]->start().value();
     urls_[at] = replicas_[at]->urls().front();
   }
@@ -91,6 +100,23 @@ TEST_F(FleetsOverSockets, FailNoIdempotentCallWhileServersAreStoppedAndStartedIn
   ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; }));
   EXPECT_TRUE(load.failures.empty()) << load.failures.front().to_string();
   EXPECT_EQ(fleet_->stats().calls_in_flight, 0u);
+}
+
+TEST_F(FleetsOverSockets, SayWhichServerFailedACall) {
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  FleetClient& fleet = make();
+  const Status failure = loop().block_on(fleet.call<not_served>(1)).status();
+  EXPECT_EQ(failure.code(), StatusCode::kUnimplemented);
+  EXPECT_TRUE(std::ranges::any_of(urls_, [&](const std::string& url) {
+    return failure.message().starts_with(url + ": ");
+  })) << failure.to_string();
+}
+
+TEST_F(FleetsOverSockets, LeaveAHandlersOwnFailureAsItIs) {
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  const Status failure = loop().block_on(make().call<refused>(1)).status();
+  EXPECT_EQ(failure.native(), 7);
+  EXPECT_EQ(failure.message(), "not today");
 }
 
 TEST_F(FleetsOverSockets, EndCallsInFlightWithTheClient) {

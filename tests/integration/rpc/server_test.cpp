@@ -14,6 +14,7 @@
 #include "support/raw_socket.hpp"
 #include "support/wire_bytes.hpp"
 #include "weft/blocking_client.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::testing::server_tests {
 

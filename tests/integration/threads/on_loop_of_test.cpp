@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "integration/threads/threads_testing.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::testing::on_loop_of_tests {
 namespace {
@@ -86,7 +87,7 @@ TEST_F(OnLoopOf, DeadlineAndMetadataOfTheCoroutineGoAlong) {
   blue.set("tenant", "blue").value();
   CancelScope scope;
   scope.set_carried(MetadataView{blue}.bytes());
-  auto told = home->block_on(with_scope(scope, detail::as_task(caller.call<tenant>())));
+  auto told = home->block_on(with_scope(scope, caller.call<tenant>()));
   EXPECT_EQ(told.value(), "tenant=blue;");
   const Deadline soon = Deadline::after(home->now(), 10ms);
   EXPECT_EQ(home->block_on(with_deadline(soon, caller.call<&Silence::ask>())).status().code(),
@@ -116,8 +117,7 @@ TEST_F(OnLoopOf, WhatIsCancelledBeforeItBeginsIsNotSent) {
   CancelScope scope;
   scope.cancel(CancelReason::kRequested);
   const Status status =
-      home->block_on(with_scope(scope, detail::as_task(on_loop_of(remote.client()).call<add>(1, 2))))
-          .status();
+      home->block_on(with_scope(scope, on_loop_of(remote.client()).call<add>(1, 2))).status();
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_TRUE(status.unprocessed());
 }

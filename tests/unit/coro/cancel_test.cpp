@@ -14,6 +14,7 @@
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/coro/mutex.hpp"
 #include "weft/detail/coro/semaphore.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft {
 

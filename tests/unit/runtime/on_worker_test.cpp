@@ -19,6 +19,7 @@
 
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::on_worker_tests {

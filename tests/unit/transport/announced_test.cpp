@@ -77,7 +77,7 @@ class AnnouncedFrames : public ::testing::Test {
   static constexpr std::size_t kMost = ChunkPoolOptions{}.large_bytes_max;
 
   static std::string request(std::size_t bytes) {
-    return frame_text({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
+    return frame_head({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
   }
   std::unique_ptr<Peer> make_peer() { return std::make_unique<Peer>(chunks_, limits_); }
   Peers make_peers(std::size_t count) {
@@ -253,7 +253,7 @@ TEST_F(AnnouncedFrames, WhoseAttachmentsAreDroppedLeaveTheirBodiesNoMoreThanThey
                            .attachment_bytes = kAttachment};
   std::string many;
   for (int i = 0; i < 30; ++i) many += request(100'000);
-  many += frame_text(header, body, false);
+  many += frame_head(header, body, false);
   const std::size_t before = testing::heap_bytes();
   const std::unique_ptr<Peer> peer = make_peer();
   peer->sink().skip = true;
@@ -341,7 +341,7 @@ TEST_F(AnnouncedFrames, ArriveWholeInWhateverPartsAndNeverLeaveMoreUnfilledThanM
           header.attachment_bytes = attachment.size();
           texts[i] += skip ? "skipped\n" : "landed " + attachment + "\n";
         }
-        streams[i] += frame_text(header, body, false) + attachment_text(attachment, false);
+        streams[i] += frame_head(header, body, false) + attachment_bytes(attachment, false);
       }
     }
     std::vector<std::size_t> sent(streams.size());

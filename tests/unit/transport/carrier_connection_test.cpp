@@ -420,7 +420,7 @@ TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd)
     client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
     run_until_idle();
     const std::string request =
-        frame_text(wire::RequestHead{.id = 1, .method = 7}.header(), "by the wrong way");
+        frame_head(wire::RequestHead{.id = 1, .method = 7}.header(), "by the wrong way");
     client_.send_raw(carrier_message(wire::CarrierStep::kUp) + request.substr(0, cut));
     ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
     EXPECT_EQ(server_.sink.why.code(), StatusCode::kInvalidArgument) << server_.sink.why.to_string();

@@ -8,14 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "support/wire_bytes.hpp"
 #include "weft/detail/transport/stream_framer.hpp"
-#include "weft/detail/wire/crc32c.hpp"
 #include "weft/detail/wire/heads.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft::framer_testing {
 
 using namespace weft::detail;
+using testing::attachment_bytes;
+using testing::frame_head;
 using wire::FrameHeader;
 using wire::FrameType;
 
@@ -109,42 +111,24 @@ struct Transcript final : FrameSink {
   std::vector<ChunkRef> chunks;
 };
 
-inline std::string frame_text(FrameHeader header, std::string_view body, bool checksum) {
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
-  std::string text(wire::head_bytes(header.body_bytes, checksum), '\0');
-  auto* at = reinterpret_cast<std::byte*>(text.data());
-  wire::store_header(at, header);
-  body.copy(text.data() + wire::kHeaderBytes, body.size());
-  wire::finish_frame(at, header.body_bytes, checksum);
-  return text;
-}
-
-inline std::string attachment_text(const std::string& attachment, bool checksum) {
-  std::string text = attachment;
-  text.resize(wire::padded(text.size()), '\0');
-  if (!checksum) return text;
-  const std::uint64_t sum = wire::crc32c(as_bytes(attachment));
-  return text.append(reinterpret_cast<const char*>(&sum), sizeof sum);
-}
-
 inline std::string stream_text(bool checksum) {
   std::string text = wire::encode_hello({});
   for (std::uint64_t id = 1; id < 90; ++id) {
-    text += frame_text({.type = FrameType::kRequest, .id = id}, std::string(id * 7 % 50, 'b'), checksum);
+    text += frame_head({.type = FrameType::kRequest, .id = id}, std::string(id * 7 % 50, 'b'), checksum);
   }
   for (const std::size_t size : {1u, 5u, 8u, 300u, 9001u}) {
-    text += frame_text({.type = FrameType::kAnswer,
+    text += frame_head({.type = FrameType::kAnswer,
                         .flags = wire::FrameFlags::kAttachment,
                         .id = size,
                         .attachment_bytes = size},
                        "with attachment", checksum);
     std::string attachment(size, '\0');
     for (std::size_t i = 0; i < size; ++i) attachment[i] = static_cast<char>('0' + (i * 31 + i / 97) % 43);
-    text += attachment_text(attachment, checksum);
-    text += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+    text += attachment_bytes(attachment, checksum);
+    text += frame_head({.type = FrameType::kPing, .id = 7}, {}, checksum);
   }
-  text += frame_text({.type = FrameType::kRequest, .id = 99}, std::string(20'000, 'l'), checksum);
-  return text + frame_text({.type = FrameType::kGoaway}, "bye", checksum);
+  text += frame_head({.type = FrameType::kRequest, .id = 99}, std::string(20'000, 'l'), checksum);
+  return text + frame_head({.type = FrameType::kGoaway}, "bye", checksum);
 }
 
 // Where frames begin and end in a stream, and the hello ends.

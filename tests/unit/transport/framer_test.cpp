@@ -96,11 +96,11 @@ TEST_F(Framers, ALandingInRunsIsFilledHoweverReceivesAreCut) {
   for (const bool checksum : {false, true}) {
     std::string stream = wire::encode_hello({});
     const std::size_t begins = stream.size();
-    stream += frame_text(
+    stream += frame_head(
         {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 45},
         {}, checksum);
-    stream += attachment_text("forty-five bytes that are not all of one kind", checksum);
-    stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+    stream += attachment_bytes("forty-five bytes that are not all of one kind", checksum);
+    stream += frame_head({.type = FrameType::kPing, .id = 7}, {}, checksum);
     Transcript sink;
     sink.checksums = checksum;
     const Run whole = deliver(stream, stream.size(), false, sink);
@@ -116,11 +116,11 @@ TEST_F(Framers, ALandingInRunsIsFilledHoweverReceivesAreCut) {
 
 TEST_F(Framers, ALandingInRunsThatIsAbandonedIsNotWrittenToAnyMore) {
   std::string stream = wire::encode_hello({});
-  stream += frame_text(
+  stream += frame_head(
       {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 9000},
       {}, false);
   const std::size_t head = stream.size();
-  stream += attachment_text(std::string(9000, 'a'), false);
+  stream += attachment_bytes(std::string(9000, 'a'), false);
   StreamFramer framer{pool_, limits_, frames_left_};
   Transcript sink;
   sink.shape = {100};
@@ -155,11 +155,11 @@ TEST_F(Framers, ALandingInRunsThatIsAbandonedIsNotWrittenToAnyMore) {
 // The memory changes after each receive, as if somebody wrote there: what is checked is what has come.
 TEST_F(Framers, AChecksumIsNotMadeOfMemoryThatOthersWriteTo) {
   std::string stream = wire::encode_hello({});
-  stream += frame_text(
+  stream += frame_head(
       {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 9000},
       {}, true);
   const std::size_t head = stream.size();
-  stream += attachment_text(std::string(9000, 'a'), true);
+  stream += attachment_bytes(std::string(9000, 'a'), true);
   for (const bool shared : {false, true}) {
     StreamFramer framer{pool_, limits_, frames_left_};
     Transcript sink;
@@ -220,8 +220,8 @@ TEST_F(Framers, ShortAttachmentsAreHandedUpWithTheirFramesAndLongOnesLand) {
 
 TEST_F(Framers, ThePaddingOfAShortAttachmentIsLookedAt) {
   std::string stream = wire::encode_hello({});
-  stream += frame_text({.type = FrameType::kAnswer, .flags = 1, .id = 5, .attachment_bytes = 3}, {}, false);
-  stream += attachment_text("abc", false);
+  stream += frame_head({.type = FrameType::kAnswer, .flags = 1, .id = 5, .attachment_bytes = 3}, {}, false);
+  stream += attachment_bytes("abc", false);
   Transcript sink;
   sink.whole = true;
   EXPECT_TRUE(deliver(stream, stream.size(), false, sink).status.ok());
@@ -235,9 +235,9 @@ TEST_F(Framers, ThePaddingOfAShortAttachmentIsLookedAt) {
 TEST_F(Framers, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
   std::string stream = wire::encode_hello({});
   stream +=
-      frame_text({.type = FrameType::kRequest, .flags = 1, .id = 5, .attachment_bytes = 13}, "body", true);
-  stream += attachment_text("thirteen byte", true);
-  stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, true);
+      frame_head({.type = FrameType::kRequest, .flags = 1, .id = 5, .attachment_bytes = 13}, "body", true);
+  stream += attachment_bytes("thirteen byte", true);
+  stream += frame_head({.type = FrameType::kPing, .id = 7}, {}, true);
   Transcript sink;
   sink.checksums = true;
   const Run good = deliver(stream, stream.size(), false, sink);
@@ -259,7 +259,7 @@ TEST_F(Framers, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
 TEST_F(Framers, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   const std::string hello = wire::encode_hello({});
   const std::string frame =
-      frame_text({.type = FrameType::kRequest, .id = 1}, std::string(1 << 20, 'x'), false);
+      frame_head({.type = FrameType::kRequest, .id = 1}, std::string(1 << 20, 'x'), false);
   StreamFramer framer{pool_, limits_, frames_left_};
   Transcript sink;
   std::string stream = hello + frame;
@@ -288,11 +288,11 @@ TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
       attached.flags = wire::FrameFlags::kAttachment;
       attached.attachment_bytes = 13;
       std::string stream = wire::encode_hello({});
-      stream += frame_text({.type = FrameType::kRequest, .id = 1}, "small", checksum);
-      stream += frame_text(plain, std::string(size, 'x'), checksum);
-      stream += frame_text(attached, std::string(size, 'x'), checksum);
-      stream += attachment_text("thirteen byte", checksum);
-      stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+      stream += frame_head({.type = FrameType::kRequest, .id = 1}, "small", checksum);
+      stream += frame_head(plain, std::string(size, 'x'), checksum);
+      stream += frame_head(attached, std::string(size, 'x'), checksum);
+      stream += attachment_bytes("thirteen byte", checksum);
+      stream += frame_head({.type = FrameType::kPing, .id = 7}, {}, checksum);
       Transcript sink;
       sink.checksums = checksum;
       sink.unwanted = 2;
@@ -308,7 +308,7 @@ TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
 
 TEST_F(Framers, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
   std::string stream = wire::encode_hello({});
-  stream += frame_text({.type = FrameType::kRequest, .id = 2}, std::string(30'001, 'x'), true);
+  stream += frame_head({.type = FrameType::kRequest, .id = 2}, std::string(30'001, 'x'), true);
   Transcript sink;
   sink.checksums = true;
   sink.unwanted = 2;
@@ -329,7 +329,7 @@ TEST_F(Framers, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
     Transcript sink;
     sink.skip = true;
     FrameHeader header{.type = FrameType::kRequest, .flags = 1, .id = 1, .attachment_bytes = length};
-    const std::string head = wire::encode_hello({}) + frame_text(header, "", false);
+    const std::string head = wire::encode_hello({}) + frame_head(header, "", false);
     std::size_t given = 0;
     const auto give = [&](std::size_t bytes) {
       iovec places[2];
@@ -356,7 +356,7 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
   limits_.attachment_bytes_max = std::uint64_t{1} << 40;
   FrameHeader header{
       .type = FrameType::kRequest, .flags = 1, .id = 2, .attachment_bytes = std::uint64_t{1} << 40};
-  const std::string stream = wire::encode_hello({}) + frame_text(header, std::string(1u << 20, 'x'), false);
+  const std::string stream = wire::encode_hello({}) + frame_head(header, std::string(1u << 20, 'x'), false);
   StreamFramer framer{pool_, limits_, frames_left_};
   Transcript sink;
   sink.unwanted = 2;
@@ -377,7 +377,7 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
 
 TEST_F(Framers, RefuseASpoiltHelloBeforeAnybodyHearsOfIt) {
   for (const std::size_t spoilt : {std::size_t{17}, std::size_t{45}, std::size_t{60}}) {
-    std::string stream = wire::encode_hello({}) + frame_text({.type = FrameType::kPing, .id = 7}, {}, false);
+    std::string stream = wire::encode_hello({}) + frame_head({.type = FrameType::kPing, .id = 7}, {}, false);
     stream[spoilt] = static_cast<char>(stream[spoilt] + 1);
     for (const std::size_t piece : {std::size_t{1}, stream.size()}) {
       const Run run = deliver(stream, piece, false);

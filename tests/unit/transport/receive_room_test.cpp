@@ -42,10 +42,10 @@ class KeepingFramers : public Framers {
     framer_.park();
   }
   static std::string request(std::size_t bytes) {
-    return frame_text({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
+    return frame_head({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
   }
   static std::string piece_head() {
-    return frame_text(wire::PieceHead{.id = 1, .bytes = kPieceBytes, .last = true}.header(), {}, false);
+    return frame_head(wire::PieceHead{.id = 1, .bytes = kPieceBytes, .last = true}.header(), {}, false);
   }
   // Receives the bytes of a piece into their place, behind which there is a chunk.
   void land_piece() {

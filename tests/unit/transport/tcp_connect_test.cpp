@@ -16,6 +16,7 @@
 #include "weft/client.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/scope.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {

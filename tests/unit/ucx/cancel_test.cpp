@@ -11,6 +11,7 @@
 #include "unit/coro/run.hpp"
 #include "unit/ucx/pair.hpp"
 #include "unit/ucx/watched.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::ucx {
 namespace {

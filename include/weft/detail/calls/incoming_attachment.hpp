@@ -48,7 +48,8 @@ class IncomingAttachment {
 
   /// Receives it into `memory`, from its beginning, which is the handler's and may be registered
   /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
-  /// any more when this has ended, however it ends. Once; into() or receive().
+  /// any more when this has ended, however it ends. Once; into() or receive(). A request that brought no
+  /// attachment has nothing to receive, and this succeeds.
   /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
   /// device fills within 250 ms. Errors: kResourceExhausted when the memory is too small; kInvalidArgument
   /// when its blocks cannot be, or this was received already; kUnavailable when it does not get on for the

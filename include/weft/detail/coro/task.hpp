@@ -242,12 +242,4 @@ T take_result(Task<T>& task) {
 
 }  // namespace detail
 
-/// Makes `task` run under `scope` instead of its awaiter's: `co_await with_scope(scope, work())`.
-/// `scope` must outlive the task.
-template <typename T>
-Task<T> with_scope(CancelScope& scope, Task<T> task) noexcept {
-  detail::TaskAccess::coroutine(task).promise().cancel_scope = &scope;
-  return task;
-}
-
 }  // namespace weft

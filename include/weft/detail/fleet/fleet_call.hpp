@@ -9,6 +9,7 @@
 #include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
 #include "weft/detail/coro/combine.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/fleet/fleet_run.hpp"
 #include "weft/detail/fleet/turn_of_loop.hpp"
 #include "weft/detail/runtime/sleep.hpp"
@@ -37,6 +38,21 @@ Task<FleetAnswer<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const 
   co_return answer;
 }
 
+/// Keeps a member while somebody may still ask it.
+class FleetHold {
+ public:
+  FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) {
+    core_.list().retain(member_);
+  }
+  FleetHold(const FleetHold&) = delete;
+  FleetHold& operator=(const FleetHold&) = delete;
+  ~FleetHold() { core_.list().release(member_); }
+
+ private:
+  FleetCore& core_;
+  FleetMember& member_;
+};
+
 /// Attempts, one after the other, until one succeeds or there shall be no more.
 template <typename Body, typename Source>
 Task<FleetAnswer<Body>> fleet_attempts(FleetRun& run, const Source& source, bool with_attachment) {
@@ -50,9 +66,11 @@ Task<FleetAnswer<Body>> fleet_attempts(FleetRun& run, const Source& source, bool
       if (!waited.ok()) co_return waited.status();
       continue;
     }
+    const FleetHold held{run.core(), *member};
     Task<FleetAnswer<Body>> attempt = fleet_attempt<Body>(run, *member, source, with_attachment);
     FleetAnswer<Body> answer = co_await std::move(attempt);
-    if (answer.ok() || !run.wants_another(answer.status())) co_return answer;
+    if (answer.ok()) co_return answer;
+    if (!run.wants_another(answer.status())) co_return FleetRun::failed_at(*member, answer.status());
   }
 }
 
@@ -139,21 +157,6 @@ Result<R> value_of(Result<Answer<R>>&& answer) {
     return std::move(answer->value);
   }
 }
-
-/// Keeps a member while somebody may still ask it.
-class FleetHold {
- public:
-  FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) {
-    core_.list().retain(member_);
-  }
-  FleetHold(const FleetHold&) = delete;
-  FleetHold& operator=(const FleetHold&) = delete;
-  ~FleetHold() { core_.list().release(member_); }
-
- private:
-  FleetCore& core_;
-  FleetMember& member_;
-};
 
 /// One attempt at one server of the list, when it is connected.
 template <typename Body, typename Source>

@@ -40,6 +40,9 @@ class FleetRun {
 
   /// Says whether a call that failed is to be tried again.
   bool wants_another(const Status& failure);
+  /// Returns `failure` with the name of the server before its text. A failure of the handler's own is an
+  /// answer and stays as it is, and so does a cancel, which says nothing of the server.
+  static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
   /// The backup was answered: what is still under way is given up.
   void overtake() noexcept { overtaken_ = true; }
 

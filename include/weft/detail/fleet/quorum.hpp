@@ -9,6 +9,7 @@
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 
 namespace weft::detail {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/lifetime_bound.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/memory/budget.hpp"
 
@@ -56,12 +57,13 @@ class Buffer {
   /// else would take from what calls may hold for as long as it is kept.
   void leave_budget() noexcept;
 
-  std::byte* data() noexcept { return memory_.data(); }
-  const std::byte* data() const noexcept { return memory_.data(); }
+  // The bytes last as long as the buffer, or the one that took them over.
+  std::byte* data() noexcept WEFT_LIFETIME_BOUND { return memory_.data(); }
+  const std::byte* data() const noexcept WEFT_LIFETIME_BOUND { return memory_.data(); }
   std::size_t size() const noexcept { return memory_.size(); }
   bool empty() const noexcept { return memory_.empty(); }
-  Bytes bytes() const noexcept { return memory_; }
-  MutableBytes mutable_bytes() noexcept { return memory_; }
+  Bytes bytes() const noexcept WEFT_LIFETIME_BOUND { return memory_; }
+  MutableBytes mutable_bytes() noexcept WEFT_LIFETIME_BOUND { return memory_; }
 
  private:
   bool has_owner() const noexcept { return release_ != nullptr || budget_ != nullptr; }

@@ -9,6 +9,7 @@
 #include "weft/detail/coro/awaitable.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/task.hpp"
+#include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
