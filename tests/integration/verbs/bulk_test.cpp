@@ -31,7 +31,8 @@ TEST_P(VerbsBulk, WritersCostNoReaderTheConnectionWhereThereAreChecksums) {
       host.share(testing::counted_pattern(kRegionBytes, live), BulkRights::kReadAndWrite).value();
   {
     std::deque<Client> clients;
-    testing::SharedRegionCourses courses{region.handle(), 10};
+    // Each round of all takes seconds on devices of an emulated machine.
+    testing::SharedRegionCourses courses{region.handle(), 3};
     const auto one_more = [&]() -> Client& {
       return clients.emplace_back(loop(), ClientOptions{.connect = server.urls().front(), .logger = &logger},
                                   transports(this->options()));
