@@ -19,7 +19,7 @@ namespace weft::detail::tls {
 /// Carries bytes encrypted over another carrier, the stream.
 ///
 ///   made --the first receive() or send()--> shaking --the handshake is done--> open
-///                                              |                                |  a failure
+///                                           |  |                                |  a failure
 ///                                           |  |  a server's handshake failed   v
 ///                                           |  '------> lingering ---------> failed: the owner hears it
 ///                                           '--the first byte is none of TLS, TlsOptions::plain_too--> plain

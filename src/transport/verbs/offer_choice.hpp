@@ -18,8 +18,9 @@ namespace weft::detail::verbs_carrier {
 ///
 ///   an attachment of bytes_min or more in memory that peers may read --> offered alone
 ///   several runs of a list, of one registration, bytes_min together  --> offered together
-///   anything else, what was declined, and of the attachments of a peer that declines more and more -->
-///   copied
+///   anything else, and what was declined                             --> copied
+///
+/// The more attachments in turn a peer declines, the more of the next ones are copied before one is offered.
 ///
 /// Thread: its loop's.
 class OfferChoice {

@@ -27,8 +27,7 @@ namespace weft::detail::verbs_carrier {
 /// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
 ///
 ///   send() --> outgoing_ --> offered_   our offers to the peer ---.
-///                       '--> sender_    when may a message go  ---+--> send_queue_  what the device was
-///                       given
+///                       '--> sender_    when may a message go  ---+--> send_queue_  posted to the device
 ///                               ^                                         |
 ///                               | control                                 | completed
 ///                               |                                         v

@@ -46,8 +46,9 @@ struct StreamTerms {
 /// its owner begins, ends and answers. Knows no types.
 ///
 ///   writing:  kOpen --end_writing()--> kEnded            kOpen, kEnded --close(), or an item fails--> kOver
-///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded, items that wait stay, or
-///                                                                           are dropped
+///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded
+///
+/// close() says whether the items that wait to be read stay or are dropped.
 ///
 /// One reader and one writer may wait at a time; whoever waits is scheduled once, and looks again. Thread:
 /// its loop's.
