@@ -28,8 +28,8 @@ class CallWorkers;
 struct CallsHost {
   const MethodTable* methods = nullptr;
   CallWorkers* workers = nullptr;
-  /// This loop's part of the server's or the client's. What it is a part of is shared, because an attachment
-  /// may be kept for longer than those live. Set before anything is served or called.
+  /// This loop's part of the memory budget of the server or client. The whole budget is shared, because an
+  /// attachment may outlive both. Set before anything is served or called.
   std::optional<LocalBudget> memory;
   /// See IdTable.
   std::uint64_t table_secret = new_table_secret();

@@ -35,7 +35,7 @@ struct ItemBlocks::Block {
 
   Block* next = nullptr;
   std::size_t capacity = 0;
-  /// Of what is in it, the part that was not taken.
+  /// Bounds of the part that was not taken yet.
   std::size_t begin = 0;
   std::size_t end = 0;
   MemoryBudget* budget = nullptr;

@@ -161,7 +161,7 @@ def names_in_unnamed_spaces(text: str) -> set[str]:
 
 
 def unnamed_names() -> Iterator[str]:
-    """Builds with sanitizers join the sources of a folder, and with them their unnamed namespaces."""
+    """All builds but debug, clang and lint join the sources of a folder, and with them their unnamed namespaces."""
     found: dict[tuple[Path, str], list[str]] = {}
     for path in cpp_files():
         if path.parts[0] == "src" and path.suffix == ".cpp":

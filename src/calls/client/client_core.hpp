@@ -20,8 +20,8 @@
 
 namespace weft::detail {
 
-/// The part of an Client behind its interface: holds the connection that calls use now, makes the next
-/// one, and keeps the calls that wait for it.
+/// The part of a Client behind its interface: it holds the connection that calls use now, makes the next one,
+/// and keeps the calls that wait for it.
 ///
 ///   kIdle --call--> kConnecting --hello--> kReady
 ///     ^               |     ^                 |

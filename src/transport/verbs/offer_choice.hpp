@@ -39,7 +39,8 @@ class OfferChoice {
   OfferChoice(Registrations::View& registrations, Limits limits) noexcept
       : registrations_(registrations), limits_(limits) {}
 
-  /// Of `next`, which are what is begun next, and of which the first `leased` bytes are leased.
+  /// Chooses from `next`, the bytes that are sent next, of which the first `leased` are leased, those that
+  /// are offered.
   Chosen choose(std::span<const iovec> next, std::size_t leased) noexcept;
   /// `pieces` need not be copied together with what stands before them: from the first on they may be
   /// offered.
@@ -59,7 +60,7 @@ class OfferChoice {
 
   /// Bytes that were not chosen were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
-  /// Of what is begun next so many bytes are copied.
+  /// Copies the next `bytes` of what is sent, instead of offering them.
   void copy(std::size_t bytes) noexcept {
     to_copy_ = bytes;
     next_is_declined_ = false;

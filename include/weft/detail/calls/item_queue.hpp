@@ -65,7 +65,7 @@ class ItemQueue {
     Block* next = nullptr;
     std::byte* data = nullptr;
     std::size_t capacity = 0;
-    /// Of what is in it, the part that was not taken.
+    /// Bounds of the part that was not taken yet.
     std::size_t begin = 0;
     std::size_t end = 0;
     ChunkRef chunk{};

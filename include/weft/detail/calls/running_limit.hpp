@@ -11,8 +11,9 @@
 namespace weft::detail {
 
 /// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
-/// those of one method. Never exceeded, not even for a moment. Of a server's, a connection gets at most eight
-/// times what nobody has, so that one peer's slow calls do not shut out the others. Thread: any.
+/// those of one method. Never exceeded, not even for a moment. One connection may take at most eight times as
+/// many of a server's places as are free at that moment, so that one peer's slow calls do not shut out the
+/// others. Thread: any.
 class RunningLimit {
  public:
   /// Of a server.

@@ -58,7 +58,7 @@ CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
 /// when the peer requires a carrier.
 Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs);
 
-/// The carriers a connection may use, the best first.
+/// The carriers that a connection may use, in any order: both sides sort them alike, see CarrierCandidates.
 struct CarrierChoices {
   struct Choice {
     std::shared_ptr<const CarrierProvider> provider;

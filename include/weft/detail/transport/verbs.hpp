@@ -123,7 +123,8 @@ struct VerbsMemory {
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
   std::size_t send_bytes_max = 0;
-  /// Of a loop and device: messages that hold no bytes, where the device takes none inline.
+  /// Registered memory of one loop and device for messages without bytes, needed only where the device sends
+  /// nothing inline.
   std::size_t control_bytes_max = 0;
   std::size_t attachment_bytes_max = 0;  ///< of a device
 };
