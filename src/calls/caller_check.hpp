@@ -35,7 +35,7 @@ class Grants {
 
   Identity who_;
   std::uint64_t version_ = 0;
-  /// By the methods' indices; the first is of those that there are not. Empty until it is asked.
+  /// Marks by the methods' indices; the first is that of methods that there are not. Empty until it is asked.
   std::vector<Mark> marks_;
 };
 

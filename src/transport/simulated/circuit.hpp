@@ -20,7 +20,7 @@ namespace weft::detail::simulated {
 class Circuit;
 class SimulatedCarrier;
 
-/// Which end of a connection. An end sends in the direction of its own number.
+/// Name of an end of a connection. An end sends in the direction of its own number.
 enum class End : std::uint8_t { kClient = 0, kServer = 1 };
 constexpr End other(End end) {
   return end == End::kClient ? End::kServer : End::kClient;

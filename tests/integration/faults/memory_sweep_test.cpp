@@ -531,7 +531,8 @@ Outcome run(const Setting& setting, const Part& part, std::size_t first, std::si
   return unused ? Outcome::kUnused : Outcome::kSurvived;
 }
 
-/// Whether a server can be had in `setting`. In a child, for the setting's sake: nothing of it stays.
+/// Tells whether a server can be had in `setting`. It is tried in a child, for the setting's sake: nothing of
+/// it stays.
 bool is_possible(const Setting& setting) {
   std::fflush(nullptr);
   const pid_t child = ::fork();

@@ -96,7 +96,7 @@ class World {
     EXPECT_TRUE(sum.ok() && *sum == 42) << sum.status().to_string();
   }
 
-  /// Which way a connection to `url` goes with these options, or what ended it.
+  /// Way that a connection to `url` goes with these options, or what ended it.
   struct Way {
     CarrierReport report;
     Status end;

@@ -45,7 +45,7 @@ struct ServedRequest {
   std::uint32_t answer_bytes_max = 0;
   /// Of those that are kept, the first ones.
   std::uint32_t metadata_bytes = 0;
-  /// Among the calls that run of its method, and of the server.
+  /// Its place among the calls that run of its method, and of the server.
   RunningPlace place{};
 };
 

@@ -20,7 +20,7 @@ namespace verbs {
 class Driver;
 }
 
-/// Which of several devices a new connection takes.
+/// Choice of the device that a new connection takes, of several.
 enum class DeviceChoice : std::uint8_t {
   kRoundRobin,
   /// One that is nearest to the processor that its loop's thread runs on, as NUMA nodes are; in turn where

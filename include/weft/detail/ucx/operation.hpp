@@ -133,7 +133,7 @@ class OperationPool {
   }
   /// Sets how many calls progress_until() may make until the loop asks the worker again.
   void allow_calls(unsigned calls) noexcept { calls_left_ = calls; }
-  /// Whether progress_until() found something since the last time this was asked.
+  /// Tells whether progress_until() found something since the last time this was asked.
   bool take_brought() noexcept { return std::exchange(brought_, false); }
 
   /// The largest header of an active message; UCX ends the process for a longer one.

@@ -23,7 +23,7 @@ struct CompletionQueueOptions {
   std::size_t entries = 1024;
   /// Lets the loop sleep until something completes. Without it a loop with this queue never sleeps.
   bool event_channel = true;
-  /// Which of the device's interrupt vectors.
+  /// Number of one of the device's interrupt vectors.
   int vector = 0;
 };
 
