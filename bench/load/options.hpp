@@ -117,7 +117,7 @@ struct TokenFlags {
 struct ClientOptions {
   std::string connect = {};
   std::uint64_t size_bytes = 128;
-  /// In flight on each connection.
+  /// Calls in flight on each connection.
   unsigned depth = 1;
   unsigned connections = 1;
   double seconds = 2;
@@ -127,7 +127,8 @@ struct ClientOptions {
   /// Calls per second over all connections (open loop); 0 means as many as the answers allow (closed loop).
   double rate = 0;
   bool attachment = false;
-  /// As many at a time as there are calls in flight otherwise, of items that are as large as requests.
+  /// Streams, as many at a time as there are calls in flight otherwise, of items that are as large as
+  /// requests.
   Streams streams = Streams::kNone;
   LoopMode mode = LoopMode::kWait;
   std::vector<int> cpus = {};

@@ -100,7 +100,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   Reaper reaper_{*this};
   ReconnectWait reconnect_wait_;
   RefusedCarrier refused_carrier_;
-  /// Of attempts to connect, and of sessions that have ended.
+  /// Counts of attempts to connect, and of sessions that have ended.
   ClientStats counted_;
   State state_ = State::kIdle;
 };

@@ -47,7 +47,7 @@ class Circuit final : public std::enable_shared_from_this<Circuit>, private Time
   Circuit(std::shared_ptr<Network> network, Host& client, Host& server, const std::string& url);
   ~Circuit();
 
-  /// As URL, for people.
+  /// Returns it as a URL, for people.
   const std::string& url() const { return url_; }
 
   void attach(End end, SimulatedCarrier& carrier);

@@ -52,7 +52,7 @@ class BringUpRoom final : private Ready, private Timer {
   std::size_t places_;
   const Duration stay_;
   IntrusiveList<Guest, GuestTag> waiting_;
-  /// In the order in which they came in.
+  /// Guests in the order in which they came in.
   IntrusiveList<Guest, GuestTag> inside_;
 };
 

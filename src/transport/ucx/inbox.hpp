@@ -79,7 +79,7 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Of the piece at the front, which is what comes to memory of our own then.
+  /// Landing of the piece at the front, which is what comes to memory of our own then.
   PieceLanding landing_;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t pieces_queued_ = 0;

@@ -85,10 +85,10 @@ class OfferChoice {
 
   Registrations::View& registrations_;
   const Limits limits_;
-  /// Of what is begun next, so many bytes are not offered.
+  /// Bytes of what is begun next that are not offered.
   std::size_t to_copy_ = 0;
   bool next_is_declined_ = false;
-  /// In a row.
+  /// Number of declines in a row.
   unsigned declines_ = 0;
   /// Attachments more that are not offered, so many.
   unsigned left_out_ = 0;

@@ -78,7 +78,7 @@ class SendQueue final : private verbs::CompletionHandler {
   std::uint32_t unsignalled_ = 0;
   /// Memory of those under way, by their numbers; the size is a power of two.
   std::vector<SentMemory> sent_;
-  /// In the completion queue's list of handlers, until end().
+  /// Place in the completion queue's list of handlers, until end().
   std::uint32_t place_;
   bool ended_ = false;
 };

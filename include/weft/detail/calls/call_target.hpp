@@ -23,7 +23,7 @@ class Session;
 
 /// Outcome of beginning a call.
 struct [[nodiscard]] Begun {
-  /// As wide as a register, in which it is returned.
+  /// Wide as a register, in which it is returned.
   enum class Outcome : std::uint32_t {
     kEnded,          ///< it could not be sent, and the call knows why
     kWaits,          ///< for a connection or for room, where the call is asked for its body later; or for its

@@ -21,7 +21,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  public:
   using OutgoingAttachment::OutgoingAttachment;
 
-  /// Of the call that it belongs to.
+  /// Returns the id of the call that it belongs to.
   std::uint64_t id() const noexcept { return id_; }
   bool of_answer() const noexcept { return of_answer_; }
   bool of_item() const noexcept { return of_item_; }

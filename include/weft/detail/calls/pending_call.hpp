@@ -105,8 +105,8 @@ class PendingCall : public RequestExchange,
   Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 
-  /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
-  /// and nothing is sent. Nobody who waits is told.
+  /// Replaces sent(), from within a catch: what was thrown while `body` was encoded becomes the failure, and
+  /// nothing is sent. Nobody who waits is told.
   void take_back(const std::byte* body) noexcept;
   /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
   /// fails.

@@ -16,9 +16,9 @@ namespace weft::detail {
 /// others. Thread: any.
 class RunningLimit {
  public:
-  /// Of a server.
+  /// Makes the bound of a server.
   explicit RunningLimit(std::size_t max) noexcept : max_(max), of_server_(true) {}
-  /// Of a method; `server` may be null, else it outlives this.
+  /// Makes the bound of a method; `server` may be null, else it outlives this.
   RunningLimit(std::size_t max, RunningLimit* server) noexcept : max_(max), server_(server) {}
   RunningLimit(const RunningLimit&) = delete;
   RunningLimit& operator=(const RunningLimit&) = delete;

@@ -29,7 +29,7 @@ struct StreamRoomTag;
 
 /// Terms on which the items of a stream that is open go through other threads.
 struct StreamTerms {
-  /// Of the stream at `place`, which is open.
+  /// Returns those of the stream at `place`, which is open.
   static StreamTerms of(const StreamPlace& place) noexcept;
 
   /// Counts the memory that they take there.
@@ -88,7 +88,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// Some of an attachment is still to be queued: the writer is woken when it is.
   bool sends_attachment() const noexcept { return attachment_ != nullptr; }
   void on_attachment_queued() noexcept;
-  /// In place of end_item(): nothing is sent.
+  /// Replaces end_item(): nothing is sent.
   void take_back_item(const std::byte* body, std::size_t bytes, std::uint64_t attachment_bytes = 0) noexcept;
   /// This side sends no more items; the peer is told behind the last attachment.
   void end_writing() noexcept;

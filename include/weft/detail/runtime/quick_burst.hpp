@@ -47,7 +47,7 @@ class QuickBurst {
   void brought_something() noexcept { brought_ = true; }
   /// It used up its units, or the budget.
   void end() noexcept { ended_ = true; }
-  /// In the full turn after a burst: learns from how long it took. True when something was done in it.
+  /// Learns, in the full turn after a burst, from how long it took. True when something was done in it.
   bool measure(TimePoint now) noexcept;
 
  private:

@@ -67,7 +67,7 @@ struct CarrierChoices {
   std::vector<Choice> choices;
   /// Bringing one up may take so long, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{2};
-  /// Of connections that this side begins, not the peer.
+  /// True of connections that this side begins, not the peer.
   bool connecting = false;
 };
 

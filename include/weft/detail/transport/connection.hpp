@@ -56,7 +56,7 @@ struct ConnectionOptions {
 /// Stream that a connection began on, and what that says of both ends, whichever carrier takes over from it.
 class ConnectionEnds {
  public:
-  /// As URLs, for people: "tcp://127.0.0.1:4242".
+  /// Returns both ends as URLs, for people: "tcp://127.0.0.1:4242".
   std::string local_endpoint() const { return stream_->local_endpoint(); }
   std::string remote_endpoint() const { return stream_->remote_endpoint(); }
   /// Returns who the peer was proven to be. Settled once on_hello is called.

@@ -45,7 +45,8 @@ class OutboxPull {
     if (bytes > 0) ++own_frames_;
     return bytes;
   }
-  /// Of the frames that have left, in part at least, since this was asked last some are not the source's own.
+  /// Tells whether some of the frames that have left, in part at least, since this was asked last are not the
+  /// source's own.
   bool others_left() noexcept {
     const auto others = static_cast<std::uint32_t>(outbox_.counters().frames.get()) - own_frames_;
     // Own frames are counted before they leave: then there seem to be fewer.

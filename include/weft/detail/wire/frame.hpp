@@ -100,7 +100,7 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Of requests, answers and pieces: what wire/heads.hpp says. Otherwise 0.
+  /// Field of requests, answers and pieces, which is what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
   /// Request: chosen by the caller. Answer, cancel, piece, continue, item and credit: the request's. Pong:
   /// the ping's. Goaway and carrier: kNoId.
