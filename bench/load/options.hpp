@@ -26,7 +26,7 @@ struct UcxFlags {
   bool mode_none = false;
   /// Network devices beside the loopback one.
   bool trusted_network = false;
-  /// With a tcp:// or unix:// URL: use UCX if the server offers it.
+  /// Uses UCX, with a tcp:// or unix:// URL, if the server offers it.
   bool prefer = false;
   bool any() const { return !transports.empty() || !devices.empty() || mode_none || trusted_network; }
 };
@@ -39,7 +39,7 @@ struct RdmaFlags {
   std::optional<std::uint8_t> gid_index = {};
   /// Queue pairs are connected by rdma_cm instead of by the hello.
   bool by_rdma_cm = false;
-  /// With a tcp:// or unix:// URL: use RDMA if the server offers it.
+  /// Uses RDMA, with a tcp:// or unix:// URL, if the server offers it.
   bool prefer = false;
   bool any() const { return !device.empty() || gid_index || by_rdma_cm; }
   /// Attachments are sent from, and land in, memory that the device knows.

@@ -42,7 +42,7 @@ struct CallsHost {
   ConnectionTotals traffic;
   /// Peers that have tags; null on a client.
   std::shared_ptr<PeerIndex> peers;
-  /// For calls to peers that have no time of their own; kNoTimeout: none.
+  /// Timeout for calls to peers that have none of their own; kNoTimeout: none.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;

@@ -120,7 +120,7 @@ def no_silent_catch_all() -> Iterator[str]:
 def doc_comments_have_subjects() -> Iterator[str]:
     """The first sentence of a doc comment begins with a noun or a verb, not with a clause or a phrase that lacks a subject."""
     clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much|How|Where|When|While|Until|"
-                        r"Whether|Which|Behind|By|Among|Of|In|As) ")
+                        r"Whether|Which|Behind|By|Among|Of|In|As|For|Only|With|Before) ")
     for path in cpp_files():
         before = ""
         for number, line in enumerate(read(path).splitlines(), 1):

@@ -35,7 +35,7 @@ class ClientHost final {
   ClientHost(const ClientHost&) = delete;
   ClientHost& operator=(const ClientHost&) = delete;
 
-  /// Before prepare().
+  /// Called before prepare().
   void add(const MethodEntry& entry, std::shared_ptr<void> owner);
   /// Makes the table of methods, once. Gives the mistake in the options or in what was registered, if there
   /// is one.

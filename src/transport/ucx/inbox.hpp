@@ -31,7 +31,7 @@ class Inbox {
   /// Takes messages from `worker`, which outlives it. Before the first one.
   void begin(SharedWorker& worker) noexcept { worker_ = &worker; }
 
-  /// For the worker, inside progress. True: `data` stays ours.
+  /// Takes a message, for the worker, inside progress. True: `data` stays ours.
   bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
   /// receive() has something to say.
   bool readable() const noexcept { return !queue_.empty() || landing_.operation().is_done(); }

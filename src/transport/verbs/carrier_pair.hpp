@@ -37,9 +37,9 @@ class CarrierPair {
   /// Connects as rdma_cm says.
   Status connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send);
 
-  /// For people: by which device and way.
+  /// Returns the device and the way, for people.
   std::string description() const;
-  /// For people: our queue pair and the peer's.
+  /// Returns our queue pair and the peer's, for people.
   std::string who() const;
 
   /// Puts it into error and leaves it to the LoopDevice, with the loop's memory that `sends` has under way

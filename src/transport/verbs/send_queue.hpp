@@ -33,7 +33,7 @@ class SendQueue final : private verbs::CompletionHandler {
   SendQueue& operator=(const SendQueue&) = delete;
   ~SendQueue();
 
-  /// Before anything is given to it. The queue pair ends after retire() or before end().
+  /// Called before anything is given to it. The queue pair ends after retire() or before end().
   void use(verbs::QueuePair& pair) noexcept { pair_ = &pair; }
   /// `owner` hears of the end of each read.
   void report_reads_to(ReadOwner& owner) noexcept { reads_ = &owner; }

@@ -95,7 +95,7 @@ class CallTarget {
   void set_open_session(Session* session) { open_ = session; }
   /// Calls that have options are not begun on the open session, but asked about.
   void ask_about_options() { asks_about_options_ = true; }
-  /// Before anything is begun.
+  /// Called before anything is begun.
   void repeat_calls() { repeats_calls_ = true; }
 
  private:

@@ -50,7 +50,7 @@ class PendingCall : public RequestExchange,
   /// without them.
   PendingCall(CallTarget& target, const MethodKey& method, CallDetails* details)
       : target_(&target), request_{&method, details} {}
-  /// Only before begin().
+  /// Moves only before begin().
   PendingCall(PendingCall&& other, CallDetails* details) noexcept
       : target_(other.target_), request_{other.request_.method, details} {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");

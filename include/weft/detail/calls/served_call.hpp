@@ -128,8 +128,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// Charges `charge` for a failure that is made on another thread than the call's loop, or shortens it if
   /// there is no memory for its text. Any thread.
   Status carry_failure(Status failure, AnswerBody& charge) const noexcept;
-  /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
-  /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
+  /// Answers where nobody can suspend: it is sent, or while the connection's queue is over its high-water
+  /// mark kept by the record, which counts against calls_in_flight_max as long. Lets go then.
   void answer_late(AnswerBody body);
   void fail_late(Status failure);
   /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with

@@ -24,7 +24,7 @@ namespace weft::detail {
 
 /// Abilities of a carrier. The layers above ask for these and never for the carrier's name.
 struct Capabilities {
-  /// For people and logs only.
+  /// Name for people and logs only.
   const char* name = "";
   /// Leased bytes of this size or more are sent without a copy.
   std::size_t lease_bytes_min = 16 * 1024;

@@ -93,7 +93,7 @@ class Identity {
   std::shared_ptr<const Facts> facts_;
 };
 
-/// For people: "certificate".
+/// Returns its word for people: "certificate".
 std::string_view to_string(Identity::Kind kind);
 
 }  // namespace weft

@@ -59,7 +59,7 @@ class OutboxPull {
 
  private:
   static constexpr std::size_t kBytesPerTurn = 128 * 1024;
-  /// With this much queued that the carrier has not begun, or that much in all, nothing is pulled.
+  /// Bytes queued that the carrier has not begun, and in all, with which nothing is pulled.
   static constexpr std::size_t kBelow = 64 * 1024;
   static constexpr std::size_t kQueuedMax = 4 * 1024 * 1024;
 

@@ -74,7 +74,7 @@ class StreamFramer {
   const ReceiveCounters& counters() const noexcept { return counters_; }
 
   void use_checksums() noexcept { checksums_ = true; }
-  /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
+  /// Hands up nothing more if `paused`, also within a batch of callbacks that is under way, until resume()
   /// after the next with false. Returns what it was told before.
   bool pause(bool paused) noexcept { return std::exchange(paused_, paused); }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.

@@ -87,8 +87,8 @@ struct VerbsOptions {
   /// Largest payload in bytes that is copied into the work request instead of being fetched by the device,
   /// if the device grants it.
   std::size_t inline_bytes = 256;
-  /// For each loop and device: connections, and registered memory to receive into and to send from. When the
-  /// first two are used up no more RDMA is brought up; when the last is, sending waits.
+  /// Bounds for each loop and device: connections, and registered memory to receive into and to send from.
+  /// When the first two are used up no more RDMA is brought up; when the last is, sending waits.
   std::size_t connections_max = 1000;
   std::size_t receive_bytes_max = 128 * 1024 * 1024;
   std::size_t send_bytes_max = 32 * 1024 * 1024;
@@ -97,8 +97,8 @@ struct VerbsOptions {
   /// lies into the memory where it belongs (rendezvous), if both are registered: see
   /// Client::register_memory(). All else is copied into messages.
   std::size_t rendezvous_bytes_min = 64 * 1024;
-  /// For each device: registered memory that attachments from peers land in. What is not used for ten seconds
-  /// is given back to the system; when it is used up they land in other memory. 0: always.
+  /// Bound for each device: registered memory that attachments from peers land in. What is not used for ten
+  /// seconds is given back to the system; when it is used up they land in other memory. 0: always.
   std::size_t attachment_bytes_max = 256 * 1024 * 1024;
   /// Lets the device write attachments in another order than the peer sent them, where it can: their end is
   /// known by its completion only.

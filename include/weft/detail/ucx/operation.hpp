@@ -147,7 +147,7 @@ class OperationPool {
 
   /// Lets `key` end with the worker, if it does not end before.
   void add(KeyCore& key) noexcept { keys_.push_back(key); }
-  /// Before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
+  /// Called before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
   void end_keys() noexcept;
   /// After ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
   void close() noexcept;

@@ -17,7 +17,7 @@ enum class FrameType : std::uint8_t {
   kPing = 4,
   kPong = 5,
   kGoaway = 6,
-  /// Only between the hello and the first other frame: see wire/carrier.hpp.
+  /// Sent only between the hello and the first other frame: see wire/carrier.hpp.
   kCarrier = 7,
   /// A part of an attachment, behind the frame that announced it: see FrameFlags::kInPieces.
   kPiece = 8,

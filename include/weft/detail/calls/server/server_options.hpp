@@ -68,8 +68,8 @@ struct ServerOptions {
   std::shared_ptr<Authenticator> authenticator{};
   /// Says who may call what. Null: everybody may call everything.
   std::shared_ptr<Authorizer> authorizer{};
-  /// For calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their own;
-  /// kNoTimeout: none. Above zero.
+  /// Timeout for calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their
+  /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
