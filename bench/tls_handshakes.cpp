@@ -237,7 +237,7 @@ std::int64_t others_cpu_ns() {
 
 struct Pace {
   double per_second = 0;
-  /// Of the server's processor, for one.
+  /// Microseconds of the server's processor, for one.
   double server_us = 0;
 };
 

@@ -32,9 +32,9 @@ void add_tls_server_flags(CLI::App& command, TlsFlags& flags);
 /// Adds --beside-tls to a command that may have other carriers than the stream. `flags` must outlive
 /// `command`.
 void add_beside_tls_flag(CLI::App& command, TlsFlags& flags);
-/// Of clients: what they may use with URLs that do not ask for it.
+/// Adds, for clients, what they may use with URLs that do not ask for it.
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma);
-/// Of clients: the transfers that run beside the calls.
+/// Adds, for clients, the transfers that run beside the calls.
 void add_beside_flags(CLI::App& command, std::optional<BesideFlags>& beside);
 
 }  // namespace weft::load

@@ -26,7 +26,7 @@ struct UcxFlags {
   bool mode_none = false;
   /// Network devices beside the loopback one.
   bool trusted_network = false;
-  /// With a tcp:// or unix:// URL: use UCX if the server offers it.
+  /// Uses UCX, with a tcp:// or unix:// URL, if the server offers it.
   bool prefer = false;
   bool any() const { return !transports.empty() || !devices.empty() || mode_none || trusted_network; }
 };
@@ -39,7 +39,7 @@ struct RdmaFlags {
   std::optional<std::uint8_t> gid_index = {};
   /// Queue pairs are connected by rdma_cm instead of by the hello.
   bool by_rdma_cm = false;
-  /// With a tcp:// or unix:// URL: use RDMA if the server offers it.
+  /// Uses RDMA, with a tcp:// or unix:// URL, if the server offers it.
   bool prefer = false;
   bool any() const { return !device.empty() || gid_index || by_rdma_cm; }
   /// Attachments are sent from, and land in, memory that the device knows.
@@ -117,7 +117,7 @@ struct TokenFlags {
 struct ClientOptions {
   std::string connect = {};
   std::uint64_t size_bytes = 128;
-  /// In flight on each connection.
+  /// Calls in flight on each connection.
   unsigned depth = 1;
   unsigned connections = 1;
   double seconds = 2;
@@ -127,7 +127,8 @@ struct ClientOptions {
   /// Calls per second over all connections (open loop); 0 means as many as the answers allow (closed loop).
   double rate = 0;
   bool attachment = false;
-  /// As many at a time as there are calls in flight otherwise, of items that are as large as requests.
+  /// Streams, as many at a time as there are calls in flight otherwise, of items that are as large as
+  /// requests.
   Streams streams = Streams::kNone;
   LoopMode mode = LoopMode::kWait;
   std::vector<int> cpus = {};

@@ -44,7 +44,7 @@ inline std::uint64_t read_tag(Bytes payload) {
   return tag;
 }
 
-/// Only the bytes of `tag` that a payload of `bytes` can carry.
+/// Returns only the bytes of `tag` that a payload of `bytes` can carry.
 constexpr std::uint64_t truncated_tag(std::uint64_t tag, std::uint64_t bytes) {
   return bytes >= kTagBytes ? tag : tag & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }

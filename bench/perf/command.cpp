@@ -58,7 +58,7 @@ int measure(const load::ClientOptions& options) {
 struct FlagOfScheme {
   const char* flag;
   const char* scheme;
-  /// Of a client: lets other URLs have what the flag is about; null: nothing does.
+  /// Lets, for a client, other URLs have what the flag is about; null: nothing does.
   const char* prefer;
   /// Lets tls:// have it, as a value of --beside-tls; null: nothing does.
   const char* beside = nullptr;

@@ -55,9 +55,9 @@ class Measurement {
   load::Meter& meter() { return meter_; }
   std::optional<load::Schedule>& schedule() { return schedule_; }
 
-  /// With one call in flight the clock itself; with more the time of the loop's turn, which is read when
-  /// answers have arrived: a turn serves a whole batch of them. Over UCX and RDMA the clock again, because
-  /// the time of a loop with pollers stands still for longer than a call takes.
+  /// Returns what the clock says with one call in flight; with more the time of the loop's turn, which is
+  /// read when answers have arrived: a turn serves a whole batch of them. Over UCX and RDMA the clock again,
+  /// because the time of a loop with pollers stands still for longer than a call takes.
   std::int64_t now_ns() const {
     if (reads_clock_) return load::now_ns();
     return Duration{loop_->now().time_since_epoch()}.count();

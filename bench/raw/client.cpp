@@ -48,7 +48,7 @@ class Client {
   bool any_alive() const;
 
   load::ClientOptions options_;
-  /// Of tcp:// or unix://.
+  /// URL of tcp:// or unix://.
   std::string url_;
   std::shared_ptr<TlsContext> tls_;
   std::vector<std::byte> pattern_;

@@ -43,8 +43,8 @@ class Wire {
 
   /// Begins TLS: as a server, whose handshake goes on in receive().
   Status accept_tls(const TlsContext& context);
-  /// As a client, whose handshake is done when it returns. `host` is for the server's certificate; empty: it
-  /// is not checked.
+  /// Does so as a client, whose handshake is done when it returns. `host` is for the server's certificate;
+  /// empty: it is not checked.
   Status blocking_connect_tls(const TlsContext& context, const std::string& host);
 
   int fd() const noexcept { return fd_.get(); }

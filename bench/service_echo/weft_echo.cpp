@@ -46,7 +46,7 @@ int serve(const Plan& plan) {
   return 0;
 }
 
-/// With several in flight the time of the loop's turn, which all answers of a batch share.
+/// Clock that with several in flight is the time of the loop's turn, which all answers of a batch share.
 class Clock {
  public:
   Clock(const Plan& plan, Loop& loop) : exact_(plan.depth == 1), loop_(loop) {}

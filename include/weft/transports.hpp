@@ -28,16 +28,16 @@ struct CarriersBesideTls {
 /// Options of each transport of this build.
 struct TransportOptions {
   TcpOptions tcp{};
-  /// Of tls:// URLs, whose sockets are set up by `tcp`. No other carrier takes such a connection over, unless
-  /// `beside_tls` names it: what goes by UCX or RDMA is not encrypted. In a build without OpenSSL those URLs
-  /// fail, with a status that says so.
+  /// Options for tls:// URLs; `tcp` sets up their sockets. No other carrier takes such a connection over,
+  /// unless `beside_tls` names it: what goes by UCX or RDMA is not encrypted. In a build without OpenSSL
+  /// those URLs fail, with a status that says so.
   TlsOptions tls{};
-  /// In place of `tls` when there is one: for who reads certificates again by a call, or wants its numbers.
+  /// Replaces `tls` if set. Use it to reload certificates by a call or to read TlsStats.
   std::shared_ptr<TlsCredentials> tls_credentials{};
   CarriersBesideTls beside_tls{};
-  /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
+  /// Options for ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
-  /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.
+  /// Options for verbs:// URLs. In a build without libibverbs those fail, with a status that says so.
   VerbsOptions verbs{};
 };
 

@@ -23,9 +23,9 @@ struct Charge {
 };
 
 /// Tells whether one who holds `held` may hold `more` when `free` is what nobody holds: at most eight times
-/// what nobody holds then. One alone may have eight ninths of the memory, and n who want all they can get 8 /
-/// (8n + 1) of it each. So there is always room for one who holds little. (Choudhury and Hahne, Dynamic queue
-/// length thresholds for shared-memory packet switches, 1998.)
+/// as much as is free afterwards. One alone may have eight ninths of the memory, and n who want all they can
+/// get 8 / (8n + 1) of it each. So there is always room for one who holds little. (Choudhury and Hahne,
+/// Dynamic queue length thresholds for shared-memory packet switches, 1998.)
 constexpr bool leaves_others_a_share(std::size_t held, std::size_t more, std::size_t free) {
   return more <= free && (held + more) / 8 <= free - more;
 }
@@ -80,7 +80,7 @@ class Admission {
 Refusal over_process_memory();
 /// Refusal of an attachment for which there is no memory, as `why` says.
 Refusal no_memory_to_land(const Status& why);
-/// kResourceExhausted of the rpc layer.
+/// Returns kResourceExhausted with `text`, said by the layer of calls.
 Status exhausted(std::string_view text);
 
 }  // namespace weft::detail

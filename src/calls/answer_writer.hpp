@@ -31,7 +31,7 @@ class AnswerWriter final : public AnswerSink {
 
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
-  /// Of a call whose handler has not run: its caller hears that too.
+  /// Refuses a call whose handler has not run, and tells its caller so (unprocessed).
   void refuse(std::uint64_t id, const Refusal& refusal);
   void refuse_without_memory(std::uint64_t id) override;
   /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the

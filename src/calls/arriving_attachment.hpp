@@ -34,7 +34,7 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   ArrivingAttachment(const ArrivingAttachment&) = delete;
   ArrivingAttachment& operator=(const ArrivingAttachment&) = delete;
 
-  /// Of the request.
+  /// Returns the id of its request.
   std::uint64_t id() const noexcept { return id_; }
   std::size_t bytes() const noexcept { return bytes_; }
   Deadline deadline() const noexcept { return deadline_; }

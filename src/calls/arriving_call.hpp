@@ -30,7 +30,7 @@ class ArrivingCall final : public ArrivingAttachment {
   wire::RequestView request() const noexcept { return wire::RequestView{frame_.header}; }
   /// Null when the body is not kept in its chunk.
   const ChunkRef& chunk() const noexcept { return chunk_; }
-  /// Of what the call has passed; null when that hears of no end.
+  /// Keeps the pass of what the call has passed; null when that hears of no end.
   void keep_pass(OwnedPass pass) noexcept { pass_ = std::move(pass); }
   OwnedPass take_pass() noexcept { return std::move(pass_); }
 

@@ -89,7 +89,7 @@ class ArrivingCalls {
   /// Nobody wants more of `attachment`, which is here: on_given_up() follows, at once or when no device
   /// writes to its memory any more.
   void give_up(ArrivingAttachment& attachment);
-  /// As give_up(), at once and without a word to `attachment`; waits for a device.
+  /// Does as give_up(), at once and without a word to `attachment`; waits for a device.
   void remove(ArrivingAttachment& attachment) noexcept;
   /// A time of `attachment` is over: its deadline, that in which it has to get on, or a wait for its memory.
   void on_time(ArrivingAttachment& attachment);

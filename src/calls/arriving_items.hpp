@@ -41,7 +41,7 @@ class ArrivingItems {
   Result<Landing> on_piece(wire::PieceView piece, ArrivingItem& item);
   /// No piece lands: what comes is another's, or nobody's.
   void on_nothing() noexcept;
-  /// Of the piece that lands, if one does, `left` bytes are to come.
+  /// `left` bytes are to come of the piece that lands, if one does.
   void on_progress(std::uint64_t left) noexcept;
   /// The piece is there, unless it was skipped or abandoned.
   void on_piece_end() noexcept;

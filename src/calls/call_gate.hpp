@@ -26,10 +26,10 @@ class CallGate {
 
   /// The server looks at who its calls are from: check_caller() comes before all else.
   [[gnu::cold]] bool looks_at_callers() const noexcept;
-  /// Refuses a call whose caller is not known or has no right to it, or to hear that there is no such method,
-  /// which null stands for. Takes the rates of its host, so that nobody tries names or tokens faster than
-  /// they may call; of a call that passes `early`, before its body is whole, and is looked at again then,
-  /// once. Nothing where the server does not look at callers.
+  /// Refuses a call if its caller is unknown or has no right to call `method`. Null means that there is no
+  /// such method; then it decides whether the caller may learn that. Takes the rates of its host, so that
+  /// nobody tries names or tokens faster than they may call; of a call that passes `early`, before its body
+  /// is whole, and is looked at again then, once. Nothing where the server does not look at callers.
   [[gnu::cold]] std::optional<Refusal> check_caller(const MethodEntry* method, MetadataView metadata,
                                                     bool early = false) noexcept;
   /// Takes the token out of `metadata` of a call that is kept, so that neither its handler nor the calls that

@@ -35,7 +35,7 @@ class Grants {
 
   Identity who_;
   std::uint64_t version_ = 0;
-  /// By the methods' indices; the first is of those that there are not. Empty until it is asked.
+  /// Marks by the methods' indices; the first is that of methods that there are not. Empty until it is asked.
   std::vector<Mark> marks_;
 };
 
@@ -52,7 +52,7 @@ class CallerCheck {
   /// Refuses a call of `method`, or says by none that it may go on, and by caller() who it is from. Null:
   /// there is no such method. Throws std::bad_alloc.
   std::optional<Refusal> refuse(const MethodEntry* method, MetadataView metadata, TimePoint now);
-  /// Of the last call.
+  /// Returns that of the last call.
   const Identity& caller() const noexcept { return caller_; }
 
  private:
@@ -74,7 +74,7 @@ class CallerCheck {
   const std::size_t methods_;
   Identity caller_;
   Grants of_peer_;
-  /// Of a token whose answer is not kept.
+  /// Grants of a token whose answer is not kept.
   Grants of_call_;
   std::array<Known, 4> known_;
   std::size_t next_ = 0;

@@ -28,8 +28,8 @@ class CallWorkers;
 struct CallsHost {
   const MethodTable* methods = nullptr;
   CallWorkers* workers = nullptr;
-  /// This loop's part of the server's or the client's. What it is a part of is shared, because an attachment
-  /// may be kept for longer than those live. Set before anything is served or called.
+  /// This loop's part of the memory budget of the server or client. The whole budget is shared, because an
+  /// attachment may outlive both. Set before anything is served or called.
   std::optional<LocalBudget> memory;
   /// See IdTable.
   std::uint64_t table_secret = new_table_secret();
@@ -42,7 +42,7 @@ struct CallsHost {
   ConnectionTotals traffic;
   /// Peers that have tags; null on a client.
   std::shared_ptr<PeerIndex> peers;
-  /// For calls to peers that have no time of their own; kNoTimeout: none.
+  /// Timeout for calls to peers that have none of their own; kNoTimeout: none.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;

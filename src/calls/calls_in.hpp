@@ -46,7 +46,7 @@ class CallsIn final : private ArrivingCallsOwner {
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
-  /// In place of on_request(): takes a request that is not served.
+  /// Replaces on_request(): takes a request that is not served.
   [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
@@ -76,9 +76,9 @@ class CallsIn final : private ArrivingCallsOwner {
     /// From when the frame was here, not the attachment.
     Deadline deadline{};
     Buffer attachment{};
-    /// In place of it, bytes that stay while the request is received. They are not charged yet.
+    /// Bytes in place of it that stay while the request is received. They are not charged yet.
     Bytes received{};
-    /// In place of it, of a handler that chooses where it goes; null without one.
+    /// Transfer in place of it, of a handler that chooses where it goes; null without one.
     std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
     /// Null when the call passed nothing that hears of its end.
     OwnedPass pass{};
@@ -109,7 +109,7 @@ class CallsIn final : private ArrivingCallsOwner {
   std::unique_ptr<ArrivingCalls> arriving_calls_;
   /// The request whose attachment is being received was given to its handler already.
   bool early_ = false;
-  /// Of the request whose attachment is being received; null when it passed nothing.
+  /// Pass of the request whose attachment is being received; null when it passed nothing.
   OwnedPass arriving_pass_;
   CallGate gate_{session_};
   IdTable<ServedCall> table_;

@@ -43,7 +43,7 @@ class CallsOut {
   Begun begin(PendingCall& call, std::size_t body_bytes);
   /// The body of `id` is written: ends the frame and queues the attachment, if there is one.
   void sent(CallDetails* details, std::uint64_t id);
-  /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
+  /// Replaces sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
   /// Afterwards nobody writes to memory of `exchange`, which may end, any more: waits for a device.
   void take_landing_back(Exchange& exchange);

@@ -24,7 +24,7 @@ class ConnectionTotals {
   ConnectionStats sum() const noexcept;
 
  private:
-  /// In a child of fork another thread, which is not there, may hold it.
+  /// Tells a child of fork apart, in which a thread that is not there may hold the mutex.
   const ForkMark made_in_;
   mutable std::mutex mutex_;
   mutable IntrusiveList<Session, CountedSessionTag> sessions_;  // what asks them changes none

@@ -95,7 +95,7 @@ class ExchangeTable {
     Exchange* exchange = nullptr;
     std::uint64_t position = 0;
     std::uint32_t generation = 0;
-    /// Of a free slot. kAbandoned: neither free nor in use.
+    /// Next free slot after a free one. kAbandoned: neither free nor in use.
     std::uint32_t next_free = kNoSlot;
   };
 

@@ -52,7 +52,7 @@ class FaultLog {
   Logger& logger_;
   std::mutex mutex_;
   std::array<Peer, kPeersMax> peers_;
-  /// Of peers that had no place, or lost it.
+  /// Number of lines left out of peers that had no place, or lost it.
   std::uint64_t others_left_out_ = 0;
 };
 

@@ -32,7 +32,7 @@ class GatePass {
            std::uint64_t request_bytes);
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
-  /// Of a call that was not concluded: it ended before it had an outcome.
+  /// Ends a call that was not concluded as one without an outcome.
   ~GatePass();
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -85,7 +85,7 @@ class GatePass {
   bool in_methods_limit_ = false;
   bool in_servers_limit_ = false;
   bool abandoned_ = false;
-  /// Of the time that a call takes.
+  /// The call was refused, so its time says nothing to the limits.
   bool says_nothing_ = false;
   bool concluded_ = false;
 };

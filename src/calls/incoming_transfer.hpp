@@ -47,7 +47,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   Status take_outcome() noexcept { return std::move(failure_); }
   /// Gives what was received into the server's memory. Errors: kResourceExhausted.
   Result<Buffer> take_buffer() noexcept;
-  /// In place of its end: whoever waits is gone, and nothing writes to the memory afterwards.
+  /// Replaces its end: whoever waits is gone, and nothing writes to the memory afterwards.
   void stop_waiting() noexcept;
 
   /// It follows its request, which was just handed to its handler: returns whether any of it is received.

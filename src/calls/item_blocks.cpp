@@ -15,7 +15,7 @@ namespace weft::detail {
 
 namespace {
 
-/// In front of each item: its size, and whether its Attachment follows that.
+/// Bytes in front of each item: its size, and whether its Attachment follows that.
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kAttached = std::uint64_t{1} << 63;
 static_assert(alignof(Attachment) <= 8 && sizeof(Attachment) % 8 == 0);
@@ -35,7 +35,7 @@ struct ItemBlocks::Block {
 
   Block* next = nullptr;
   std::size_t capacity = 0;
-  /// Of what is in it, the part that was not taken.
+  /// Bounds of the part that was not taken yet.
   std::size_t begin = 0;
   std::size_t end = 0;
   MemoryBudget* budget = nullptr;

@@ -18,7 +18,8 @@ class MethodTable;
 struct alignas(64) MethodCounters {
   Counter taken;
   Counter refused;
-  /// With a result. Of ordinary functions it is not counted: their calls that did not fail were answered.
+  /// Calls with a result. Those of ordinary functions are not counted: their calls that did not fail were
+  /// answered.
   Counter answered;
   Counter dropped;
   /// Records that have not ended.

@@ -14,7 +14,7 @@ namespace {
 constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a piece of an attachment"};
 
-/// With more answers than this, and more of their bytes than that, waiting no more are made.
+/// Number of waiting answers, and of their bytes, beyond both of which no more are made.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 /// Bytes of a piece that is copied: so many are in memory twice.

@@ -26,7 +26,7 @@ struct MethodEntry;
 struct MethodGate {
   ServerGate& server;
   std::string_view name;
-  /// Each null without one.
+  /// Null if the method has no such limit.
   std::unique_ptr<SharedTokenBucket> rate;
   std::unique_ptr<AdaptiveLimit> limit;
   /// Calls of the method have a record, so that they can have a place under an adaptive limit.
@@ -67,12 +67,12 @@ class ServerGate {
 
   const std::vector<std::unique_ptr<CallerLimit>>& caller_limits() const { return caller_limits_; }
   const std::vector<std::shared_ptr<ServerInterceptor>>& interceptors() const { return interceptors_; }
-  /// Each null without one.
+  /// Null if the server has none.
   Authenticator* authenticator() const { return authenticator_.get(); }
   Authorizer* authorizer() const { return authorizer_.get(); }
   /// Callers are looked at, whatever the method.
   bool looks_at_callers() const { return authenticator_ != nullptr || authorizer_ != nullptr; }
-  /// Null without one.
+  /// Null if the server has none.
   AdaptiveLimit* limit() const { return limit_.get(); }
   const KeyedHash& hash() const { return hash_; }
 

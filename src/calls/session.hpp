@@ -207,7 +207,7 @@ class Session final : public ListHook<SessionTag>,
     bool goaway_sent = false;
     /// This side has ended, or ends once all is sent.
     bool finished = false;
-    /// Whether the peer has heard that; its pong to a ping behind it says so.
+    /// Says whether the peer has heard that; its pong to a ping behind it says so.
     bool asked = false;
     /// The id of a ping that came while the outbox was full.
     std::optional<std::uint64_t> pong_owed{};

@@ -23,8 +23,8 @@ inline constexpr std::size_t kCallsEndedAtOnce = 512;
 /// Thread: its loop's.
 class StandingEnd final : private Ready {
  public:
-  /// The exchanges of `table` end with `why`, but with what `before`, which may be null, says of them.
-  /// `session`, whose they are, outlives this.
+  /// Ends the exchanges of `table` with `why`, except those for which `before` (may be null) has a status
+  /// already. `session`, whose they are, outlives this.
   StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
               std::unique_ptr<StandingEnd>&& before) noexcept;
 

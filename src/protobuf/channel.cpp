@@ -80,7 +80,7 @@ class LossTeller {
   std::shared_ptr<BlockingDone> done_;
 };
 
-/// By the clock that threads wait by; a deadline is one of the loop's.
+/// Returns the deadline by the clock that threads wait by; a deadline is one of the loop's.
 Deadline waiting_deadline(const CallOptions& options, const detail::CallMaker& maker) {
   const Duration timeout = options.timeout > Duration::zero() ? options.timeout : maker.timeout();
   const Duration left = std::min(timeout, options.deadline.remaining(maker.loop().clock().now()));

@@ -27,7 +27,7 @@ class ChannelCall final : public RunningCall,
   void drop(const Status& why) override;
 
  private:
-  /// Of a call that waits.
+  /// Asked for by a call that waits.
   std::size_t body_bytes() const override { return request_.bytes.size(); }
   void encode_body(std::byte* to) const override;
   bool take_over(google::protobuf::Message& response, google::protobuf::Closure* done, const Status& refused);

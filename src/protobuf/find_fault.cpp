@@ -16,7 +16,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-/// As protobuf has it by default.
+/// Levels of nesting that protobuf allows by default.
 constexpr int kNestingMax = 100;
 
 enum WireType : std::uint32_t {

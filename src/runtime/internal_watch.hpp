@@ -16,7 +16,7 @@ class Loop::InternalWatch final : public detail::FdWatch {
   void on_ready(detail::Readiness) override { set_to = TimePoint::max(); }
   int descriptor() const noexcept { return owned_.get(); }
 
-  /// For the timer's descriptor: what it was last set to, and max() when it is off or went off.
+  /// Time for the timer's descriptor: what it was last set to, and max() when it is off or went off.
   TimePoint set_to = TimePoint::max();
 
  private:

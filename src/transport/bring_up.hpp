@@ -26,9 +26,8 @@ namespace weft::detail {
 /// tried; all of them together get CarrierChoices::bring_up_timeout.
 ///
 ///   kHello    the peer's hello is not here
-///   kAddress  both offer a carrier: our address is sent, if it is known yet, the peer's is awaited. Again
-///   for
-///             each candidate
+///   kAddress  both offer a carrier: our address is sent, if it is known yet, and the peer's is awaited;
+///             again for each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
 ///   kProving  of a stream with a secret: each side proves on the carrier that it is the stream's other end
 ///   kVerdict  our verdict is sent, the peer's is awaited

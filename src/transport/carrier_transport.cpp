@@ -121,7 +121,7 @@ class CarrierTransport final : public Transport {
   }
 
  private:
-  /// Of connections that begin alike.
+  /// Choices of connections that begin alike.
   struct Carriers {
     std::shared_ptr<const CarrierChoices> preferred;
     std::shared_ptr<const CarrierChoices> required;

@@ -15,7 +15,7 @@ struct CarrierTransportParts {
   /// URLs of it mean tcp:// with the carrier.
   std::string scheme;
   std::shared_ptr<const CarrierProvider> provider;
-  /// For URLs of the stream's own schemes.
+  /// Policy for URLs of the stream's own schemes.
   CarrierPolicy connecting = CarrierPolicy::kForbid;
   CarrierPolicy listening = CarrierPolicy::kForbid;
   Duration bring_up_timeout{};

@@ -27,7 +27,7 @@ class HeadsAhead final : public LandingsAhead {
  private:
   FrameSink& sink_;
   const wire::FrameLimits& limits_;
-  /// Of the frame whose attachment comes next; at first, of the one whose attachment lands.
+  /// Header of the frame whose attachment comes next; at first, of the one whose attachment lands.
   wire::FrameHeader header_{};
 };
 

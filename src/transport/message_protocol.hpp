@@ -47,7 +47,7 @@ class MessageProtocol {
         : kind(its_kind), value(its_value), runs(its_runs) {}
     MessageKind kind;
     std::uint32_t value;
-    /// Of an offer.
+    /// Number of runs, of an offer.
     std::uint8_t runs;
   };
 

@@ -6,9 +6,9 @@
 
 namespace weft::ucx::detail {
 
-/// Whether the environment has a variable for UCX's setting `name` (without "UCX_"): one that begins with
-/// UCX_, or with the prefix that a context was given, "APP" for APP_UCX_. Thread: any, while nobody changes
-/// the environment; so are all of these.
+/// Tells whether the environment has a variable for UCX's setting `name` (without "UCX_"): one that begins
+/// with UCX_, or with the prefix that a context was given, "APP" for APP_UCX_. Thread: any, while nobody
+/// changes the environment; so are all of these.
 bool in_environment(std::string_view prefix, std::string_view name);
 
 /// Explains a refusal by UCX that names no reason: lists the variables in the environment that UCX cannot

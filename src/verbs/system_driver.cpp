@@ -18,7 +18,7 @@ namespace weft::verbs {
 
 namespace {
 
-/// Of the numbers in a file of the kernel's the one at `place`; -1 when there is none.
+/// Returns the number at `place` in a file of the kernel's; -1 when there is none.
 int number_in(const std::string& path, int place) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;

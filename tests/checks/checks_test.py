@@ -10,7 +10,7 @@ from class_sizes import class_sizes
 from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
-from layers import unused_edges
+from layers import judge_program, unused_edges
 from project_files import project_files
 from public_names import declarations, declared_name
 from rules import names_in_unnamed_spaces
@@ -137,6 +137,14 @@ class Layers(unittest.TestCase):
     def test_an_edge_that_nobody_uses_is_told(self) -> None:
         told = list(unused_edges({"calls": {"base", "wire"}, "base": set()}, {"calls": {"base"}}))
         self.assertEqual(told, ["tests/checks/layers.txt: nothing of calls includes wire; remove it from its line"])
+
+    def test_a_program_includes_its_own_headers_and_those_of_include_weft(self) -> None:
+        edges = {"base": set(), "weft": set()}
+        tool = pathlib.Path("tools/info/probe.cpp")
+        for included in ("weft/detail/base/status.hpp", "weft/weft.hpp", "info/probe.hpp", "vector"):
+            self.assertIsNone(judge_program(tool, included, edges))
+        self.assertIn("private", judge_program(tool, "calls/session.hpp", edges) or "")
+        self.assertIn("no layer", judge_program(tool, "weft/detail/gone/status.hpp", edges) or "")
 
 
 class ChangedSources(unittest.TestCase):

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go down only: each #include of include/ and src/ must be an edge of layers.txt, and each edge an #include."""
+"""Includes go down only: each #include of include/ and src/ must be an edge of layers.txt, and each edge an #include.
+
+Tools and benchmarks stand above all layers and include weft/detail of any, but no header of src/; the examples include
+what users do, which front_door.py says.
+"""
 
 import pathlib
 import re
@@ -14,6 +18,8 @@ BINDINGS = ("include/weft/detail/ucx/", "include/weft/detail/verbs/", "include/w
             "include/weft/detail/fleet/protobuf/")
 # Headers of the front door (include/weft/x.hpp) that are of another layer than the one of their name, or weft.
 FRONT = {"asio": "adapters", "codec": "functions", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
+# Programs beside the layers, whose own headers are found below these folders.
+PROGRAMS = ("tools", "bench", "examples")
 
 
 def allowed_edges() -> dict[str, set[str]]:
@@ -49,11 +55,25 @@ def unused_edges(edges: dict[str, set[str]], used: dict[str, set[str]]) -> Itera
             yield f"tests/checks/layers.txt: nothing of {layer} includes {below}; remove it from its line"
 
 
+def judge_program(path: pathlib.Path, included: str, edges: dict[str, set[str]]) -> str | None:
+    """What is wrong with an #include of a program; its own header may be called like one of src/."""
+    parts = pathlib.PurePosixPath(included).parts
+    if parts[0] == "weft":
+        return None if layer_of(parts[1:], edges) else f"{path}: includes {included}, which is in no layer"
+    own = any((ROOT / folder / included).is_file() for folder in (path.parent, *PROGRAMS))
+    if not own and (ROOT / "src" / included).is_file():
+        return f"{path}: a program includes the private header {included}"
+    return None
+
+
 def problems() -> Iterator[str]:
     edges = allowed_edges()
     used: dict[str, set[str]] = {}
     for path in cpp_files():
         public = path.parts[:2] == ("include", "weft")
+        if path.parts[0] in PROGRAMS:
+            found = (judge_program(path, match.group(1), edges) for match in INCLUDE.finditer(read(path)))
+            yield from filter(None, found)
         if not public and path.parts[0] != "src":
             continue
         own = layer_of(path.parts[2:] if public else path.parts[1:], edges)

@@ -118,8 +118,9 @@ def no_silent_catch_all() -> Iterator[str]:
 
 
 def doc_comments_have_subjects() -> Iterator[str]:
-    """The first sentence of a doc comment begins with a noun or a verb, not with a clause that lacks a subject."""
-    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much|How|Where|When|While|Until) ")
+    """The first sentence of a doc comment begins with a noun or a verb, not with a clause or a phrase that lacks a subject."""
+    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much|How|Where|When|While|Until|"
+                        r"Whether|Which|Behind|By|Among|Of|In|As|For|Only|With|Before) ")
     for path in cpp_files():
         before = ""
         for number, line in enumerate(read(path).splitlines(), 1):
@@ -161,7 +162,7 @@ def names_in_unnamed_spaces(text: str) -> set[str]:
 
 
 def unnamed_names() -> Iterator[str]:
-    """Builds with sanitizers join the sources of a folder, and with them their unnamed namespaces."""
+    """All builds but debug, clang and lint join the sources of a folder, and with them their unnamed namespaces."""
     found: dict[tuple[Path, str], list[str]] = {}
     for path in cpp_files():
         if path.parts[0] == "src" and path.suffix == ".cpp":

@@ -80,7 +80,7 @@ struct Peer {
   Recorder sink;
 
   Outbox& outbox() { return connection->outbox(); }
-  /// With what the connection offers.
+  /// Sends a hello with what the connection offers.
   void send_hello(wire::Hello hello = {});
   /// Queues a frame. The length fields of `header` are filled in here.
   void send(wire::FrameHeader header, std::string_view body = {}, bool checksum = false);

@@ -6,7 +6,9 @@ check_docs.py examples   each code block after `<!-- example: path -->` or `<!--
                          lines `// begin: region` and `// end: region`; the indentation they share is left out.
 check_docs.py links      each relative link of a .md file leads to a file, and its #anchor to a heading.
 check_docs.py symbols    a link with a name of code as its text, [`Class::function`](../src/file.cpp), leads to a file in
-                         which each part of that name stands.
+                         which each part of that name stands; and each `Class::member` of the pages about the code
+                         is a name that some source has.
+check_docs.py numbers    what pages state of the guard's baseline and of the version of the messages is what these say.
 """
 
 import pathlib
@@ -16,6 +18,8 @@ import textwrap
 from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "checks"))
+import stated_numbers  # noqa: E402
+from code_names import absent_names  # noqa: E402
 from project_files import ROOT, project_files, read  # noqa: E402
 
 MARKER = re.compile(r"<!-- example: (\S+?)(?:#(\S+))? -->")
@@ -24,6 +28,8 @@ BLOCK = re.compile(r"\s*```[^\n]*\n(.*?)\n?^```[ \t]*$", re.DOTALL | re.MULTILIN
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 SYMBOL_LINK = re.compile(r"\[`([\w:~]+)`\]\(([^)\s#]+\.(?:hpp|cpp))\)")
 FENCE = re.compile(r"```.*?```", re.DOTALL)
+# Pages about the code as it is, by how their paths begin; decisions are about the code as it was.
+ABOUT_THE_CODE = ("ARCHITECTURE.md", "docs/tour.md", "docs/internals/")
 
 
 def documents() -> list[pathlib.Path]:
@@ -88,9 +94,12 @@ def symbol_problems() -> Iterator[str]:
             absent = [part for part in name.split("::") if not re.search(rf"\b{re.escape(part)}\b", text)]
             if absent:
                 yield f"{document}: says that {target} has {name}, and there is no {' and no '.join(absent)}"
+        if document.as_posix().startswith(ABOUT_THE_CODE):
+            for name in absent_names(document):
+                yield f"{document}: names {name}, which no source has"
 
 
-CHECKS = {"examples": example_problems, "links": link_problems, "symbols": symbol_problems}
+CHECKS = {"examples": example_problems, "links": link_problems, "symbols": symbol_problems, "numbers": stated_numbers.problems}
 
 
 def main(what: str) -> int:

@@ -30,7 +30,8 @@ using weft::guard::Progress;
 
 /// Time for a turn that has nothing to do, which no turn is once the calls have begun.
 constexpr weft::Duration kPatience = std::chrono::milliseconds{100};
-/// Of a stream one side may have more to do while the other has nothing: then no turn waits.
+/// Time that a turn waits: none for a stream, of which one side may have more to do while the other has
+/// nothing.
 weft::Duration patience = kPatience;
 /// Turns without an answer after which the program gives up.
 constexpr int kIdleTurnsMax = 100;

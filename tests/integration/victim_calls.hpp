@@ -19,7 +19,7 @@ inline void say(const std::string& line) {
 
 inline constexpr std::size_t kVictimsBlock = 4096;
 
-/// In one run and in blocks, in turns.
+/// Sends in one run and in blocks, in turns.
 inline Task<void> send_for_ever(Client* client, const std::vector<std::byte>* bytes) {
   const AttachmentView blocks =
       AttachmentView::strided(*bytes, bytes->size() / (2 * kVictimsBlock), kVictimsBlock, 2 * kVictimsBlock);

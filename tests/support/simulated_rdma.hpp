@@ -43,7 +43,7 @@ class SimulatedRdma final : public verbs::Driver {
   // What the test sees.
 
   SimulatedRdmaObjects live() const;
-  /// Of all devices, or of the one of this name.
+  /// Returns those of all devices, or of the one of this name.
   SimulatedRdmaCounters counters(std::string_view device = {}) const;
   /// Bytes in memory regions now.
   std::size_t registered_bytes() const;
@@ -174,7 +174,7 @@ class SimulatedRdma final : public verbs::Driver {
   int destroy_qp(ibv_qp* pair) noexcept override;
 
   verbs::CmDriver* cm() noexcept override { return has_manager_ ? manager_.get() : nullptr; }
-  /// As in a build without librdmacm.
+  /// Makes it as in a build without librdmacm.
   void take_manager_away() { has_manager_ = false; }
 
  private:

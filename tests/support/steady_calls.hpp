@@ -6,8 +6,8 @@
 
 namespace weft::testing {
 
-/// By how much some counters grew in the time in which `kCounted` calls ended, after `kWarmUp` others and
-/// before `kAfter` more: so callers that are just beginning or ending are not in it.
+/// Returns by how much some counters grew in the time in which `kCounted` calls ended, after `kWarmUp` others
+/// and before `kAfter` more: so callers that are just beginning or ending are not in it.
 template <std::size_t (*... Counters)() noexcept>
 class SteadyCalls {
  public:

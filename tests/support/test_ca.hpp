@@ -12,7 +12,7 @@ namespace weft::testing {
 /// Contents of a certificate that a test wants. Times are in days from now.
 struct Wanted {
   std::string name = "test";
-  /// As OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". Empty: none.
+  /// Names as OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". Empty: none.
   std::string alternatives = "DNS:localhost,IP:127.0.0.1,IP:::1";
   /// "serverAuth", "clientAuth", both, or empty: no extended key usage.
   std::string purpose = "serverAuth,clientAuth";

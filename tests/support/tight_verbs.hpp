@@ -5,8 +5,8 @@
 
 namespace weft::testing {
 
-/// As little credit, as small messages and as few work requests as there may be, and nothing inline: whatever
-/// can have to wait does.
+/// Returns as little credit, as small messages and as few work requests as there may be, and nothing inline:
+/// whatever can have to wait does.
 inline VerbsOptions tight_verbs() {
   VerbsOptions options;
   options.message_bytes = 1024;

@@ -19,7 +19,7 @@ namespace {
 /// Hears the peer's hello, which comes when the carrier is decided, or why there is none.
 class HelloSink final : public detail::FrameSink {
  public:
-  /// Whether this side offers a carrier, known when it is connected.
+  /// Says whether this side offers a carrier, known when it is connected.
   void offers_some(bool some) { offers_some_ = some; }
   Status on_hello(const detail::wire::Hello& hello) override {
     hello_ = hello;

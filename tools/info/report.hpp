@@ -14,7 +14,7 @@ namespace weft::info {
 struct Report {
   /// The carriers, after they looked at the machine.
   Carriers carriers;
-  /// Only with Options::connect.
+  /// Found out only with Options::connect.
   Result<Probe> probe;
 };
 
@@ -25,7 +25,7 @@ int exit_code_of(const Report& report, const Options& options);
 /// One JSON object.
 std::string to_json(const Report& report, const Options& options);
 
-/// For people.
+/// Returns it as text for people.
 std::string to_text(const Report& report, const Options& options);
 
 }  // namespace weft::info

@@ -20,7 +20,7 @@ struct Options {
   std::optional<std::string> json{};
   /// KEY=VALUE each, for the call.
   std::vector<std::string> metadata{};
-  /// For connecting and each call: ten unless it is given. A stream has none unless it is.
+  /// Seconds for connecting and for each call: ten unless they are given. A stream has none unless it is.
   std::optional<double> seconds{};
   load::TlsFlags tls = {};
   load::TokenFlags token{};

@@ -20,8 +20,8 @@
 
 namespace weft::detail {
 
-/// The part of an Client behind its interface: holds the connection that calls use now, makes the next
-/// one, and keeps the calls that wait for it.
+/// The part of a Client behind its interface: it holds the connection that calls use now, makes the next one,
+/// and keeps the calls that wait for it.
 ///
 ///   kIdle --call--> kConnecting --hello--> kReady
 ///     ^               |     ^                 |
@@ -100,7 +100,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   Reaper reaper_{*this};
   ReconnectWait reconnect_wait_;
   RefusedCarrier refused_carrier_;
-  /// Of attempts to connect, and of sessions that have ended.
+  /// Counts of attempts to connect, and of sessions that have ended.
   ClientStats counted_;
   State state_ = State::kIdle;
 };

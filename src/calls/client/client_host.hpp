@@ -16,8 +16,8 @@ namespace weft::detail {
 /// State behind the sessions of a client: the methods that it serves, if any, and the calls of them that run.
 ///
 ///   registering --prepare(), before the first connection--> serving --end(), no call runs--> (gone)
-///                                                             '--end()--> held by a Reply --its end-->
-///                                                             (gone)
+///                                                             |
+///                                                             '--end()--> held by a Reply --> (gone)
 ///
 /// At its client's end the coroutines of its handlers are destroyed, so that nothing of the user's is used
 /// afterwards; a Reply that somebody keeps may still be used, and dropped, before the loop ends. Thread: the
@@ -35,7 +35,7 @@ class ClientHost final {
   ClientHost(const ClientHost&) = delete;
   ClientHost& operator=(const ClientHost&) = delete;
 
-  /// Before prepare().
+  /// Called before prepare().
   void add(const MethodEntry& entry, std::shared_ptr<void> owner);
   /// Makes the table of methods, once. Gives the mistake in the options or in what was registered, if there
   /// is one.

@@ -40,7 +40,7 @@ struct PoolShared {
   bool in_trouble = false;
   Status last_failure;
   RefusedCarrier refused_carrier;
-  /// Of the connection that was made last: no two of a pool have the same.
+  /// Number of the connection that was made last: no two of a pool have the same.
   std::uint64_t connection_id = 0;
   /// Counters of what happened, and of connections that have ended.
   PoolStats counted;

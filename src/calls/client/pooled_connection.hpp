@@ -63,9 +63,9 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   void close(Status why) { session_->close(std::move(why)); }
 
   State state() const { return state_; }
-  /// Of one that is over: the state before.
+  /// Returns the state before, of one that is over.
   State ended_from() const { return ended_from_; }
-  /// Of one that came up.
+  /// Returns the session of one that came up.
   Session& session() { return *session_; }
   std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().table().size() : 0; }
   /// Calls are under way, of this side or of the server. Of one that came up.

@@ -14,7 +14,7 @@ namespace weft::detail::memory {
 
 class MemoryCarrier;
 
-/// Which end of a link. An end sends into the pipe of its own number.
+/// Name of an end of a link. An end sends into the pipe of its own number.
 enum class End : std::uint8_t { kClient = 0, kServer = 1 };
 constexpr End other(End end) {
   return end == End::kClient ? End::kServer : End::kClient;

@@ -20,7 +20,7 @@ namespace weft::detail::simulated {
 class Circuit;
 class SimulatedCarrier;
 
-/// Which end of a connection. An end sends in the direction of its own number.
+/// Name of an end of a connection. An end sends in the direction of its own number.
 enum class End : std::uint8_t { kClient = 0, kServer = 1 };
 constexpr End other(End end) {
   return end == End::kClient ? End::kServer : End::kClient;
@@ -47,7 +47,7 @@ class Circuit final : public std::enable_shared_from_this<Circuit>, private Time
   Circuit(std::shared_ptr<Network> network, Host& client, Host& server, const std::string& url);
   ~Circuit();
 
-  /// As URL, for people.
+  /// Returns it as a URL, for people.
   const std::string& url() const { return url_; }
 
   void attach(End end, SimulatedCarrier& carrier);

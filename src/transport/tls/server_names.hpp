@@ -16,7 +16,7 @@ class ServerNames {
   ServerNames(const ServerNames&) = delete;
   ServerNames& operator=(const ServerNames&) = delete;
 
-  /// Before the first connection. False when memory is out.
+  /// Called before the first connection. False when memory is out.
   bool open() noexcept;
   TicketKeys& ticket_keys() noexcept { return keys_; }
 

@@ -19,7 +19,7 @@ namespace weft::detail::tls {
 /// Carries bytes encrypted over another carrier, the stream.
 ///
 ///   made --the first receive() or send()--> shaking --the handshake is done--> open
-///                                              |                                |  a failure
+///                                           |  |                                |  a failure
 ///                                           |  |  a server's handshake failed   v
 ///                                           |  '------> lingering ---------> failed: the owner hears it
 ///                                           '--the first byte is none of TLS, TlsOptions::plain_too--> plain
@@ -57,7 +57,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   struct Work : Ready, TurnEndHook {
     explicit Work(TlsCarrier& its) noexcept;
     void schedule() noexcept;
-    /// For the next step of a handshake, see HandshakeTurns.
+    /// Waits for its turn with the next step of a handshake, see HandshakeTurns.
     void await_turn() noexcept;
     /// Sends what the owner has let lie until then.
     void on_turn_end() override;

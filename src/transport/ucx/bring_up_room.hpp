@@ -21,8 +21,8 @@ class BringUpRoom final : private Ready, private Timer {
   /// A peer that is brought up. Leaves the room before it ends.
   class Guest : public ListHook<GuestTag> {
    public:
-    /// With true it has a place now, after an enter() that said no; with false it has lost its place, because
-    /// others wait and it was not heard in its time.
+    /// `given`: it has a place now, after an enter() that said no; else it has lost its place, because others
+    /// wait and it was not heard in its time.
     virtual void on_place(bool given) noexcept = 0;
 
    protected:
@@ -52,7 +52,7 @@ class BringUpRoom final : private Ready, private Timer {
   std::size_t places_;
   const Duration stay_;
   IntrusiveList<Guest, GuestTag> waiting_;
-  /// In the order in which they came in.
+  /// Guests in the order in which they came in.
   IntrusiveList<Guest, GuestTag> inside_;
 };
 

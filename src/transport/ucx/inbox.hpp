@@ -31,7 +31,7 @@ class Inbox {
   /// Takes messages from `worker`, which outlives it. Before the first one.
   void begin(SharedWorker& worker) noexcept { worker_ = &worker; }
 
-  /// For the worker, inside progress. True: `data` stays ours.
+  /// Takes a message, for the worker, inside progress. True: `data` stays ours.
   bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
   /// receive() has something to say.
   bool readable() const noexcept { return !queue_.empty() || landing_.operation().is_done(); }
@@ -79,7 +79,7 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Of the piece at the front, which is what comes to memory of our own then.
+  /// Landing of the piece at the front, which is what comes to memory of our own then.
   PieceLanding landing_;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t pieces_queued_ = 0;

@@ -55,7 +55,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   void catch_up() override;
   void shut() override;
 
-  /// For the shared worker, inside progress: hands it what arrives.
+  /// Returns what the shared worker hands arrivals to, inside progress.
   Inbox& inbox() noexcept { return inbox_; }
   /// The worker has ended: UCX touches nothing of ours any more.
   void on_worker_gone() noexcept;

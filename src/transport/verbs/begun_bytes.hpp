@@ -49,7 +49,7 @@ class BegunBytes {
   weft::detail::Ring<Span> spans_;
   std::size_t bytes_ = 0;
   std::size_t offers_ = 0;
-  /// Of offers, and not taken.
+  /// Bytes of offers that the peer has fetched and take_done() has not returned.
   std::size_t fetched_ = 0;
 };
 

@@ -23,8 +23,8 @@ class CarrierPair {
   CarrierPair(const CarrierPair&) = delete;
   CarrierPair& operator=(const CarrierPair&) = delete;
 
-  /// By the LoopDevice's port, or by `port` if that is not 0. What comes to it is `carrier`'s. Errors: what
-  /// the device does not grant. Throws std::bad_alloc.
+  /// Makes it on the LoopDevice's port, or on `port` if that is not 0. What comes to it is `carrier`'s.
+  /// Errors: what the device does not grant. Throws std::bad_alloc.
   Status make(std::uint8_t port, VerbsCarrier& carrier);
   bool empty() const noexcept { return pair_ == nullptr; }
   verbs::QueuePair& queue_pair() const noexcept { return *pair_; }
@@ -37,9 +37,9 @@ class CarrierPair {
   /// Connects as rdma_cm says.
   Status connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send);
 
-  /// For people: by which device and way.
+  /// Returns the device and the way, for people.
   std::string description() const;
-  /// For people: our queue pair and the peer's.
+  /// Returns our queue pair and the peer's, for people.
   std::string who() const;
 
   /// Puts it into error and leaves it to the LoopDevice, with the loop's memory that `sends` has under way

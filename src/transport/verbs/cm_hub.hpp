@@ -42,7 +42,7 @@ class CmConnection {
 /// Callbacks of a hub. Called in turns of its loop; they may end anything, the hub too.
 class CmHandler {
  public:
-  /// Of an id that was made for it or handed to it.
+  /// An event has come of an id that was made for it or handed to it.
   virtual void on_cm_event(const verbs::CmEvent& event) = 0;
   /// The request with its token has come, the only one.
   virtual void on_cm_request(CmConnection connection, const verbs::CmEvent& event) = 0;

@@ -13,7 +13,7 @@ namespace weft::detail::verbs_carrier {
 /// A number of bytes that is a part of a user's total, if he asked for one. Thread: its owner's.
 class CountedBytes {
  public:
-  /// Which total; without a `usage` none.
+  /// Total that is counted in; none without a `usage`.
   struct Total {
     std::shared_ptr<VerbsUsage> usage{};
     std::atomic<std::size_t> VerbsUsage::* part = nullptr;

@@ -11,7 +11,7 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Which devices a connection tries, the best one first. Thread: one at a time.
+/// Devices that a connection tries, the best one first. Thread: one at a time.
 class DeviceTurns {
  public:
   /// `driver` outlives this.

@@ -85,10 +85,10 @@ class FetchedOffers {
       }
     }
   }
-  /// Of the landing that is being read `left` bytes are to come, all of which are offered and being read,
-  /// else nothing happens: begins to read what is offered behind it as well, attachment by attachment, each
-  /// of which is one offer and has one message before it, whose bytes `at` gives. `ahead` says where they
-  /// land, and fetch() is given the same place when their turn comes, or skip() is called.
+  /// Begins to read what is offered behind the landing as well, of which `left` bytes are to come, if all of
+  /// these are offered and being read: it goes attachment by attachment, each of which is one offer and has
+  /// one message before it, whose bytes `at` gives. `ahead` says where they land, and fetch() is given the
+  /// same place when their turn comes, or skip() is called.
   template <typename At>
   void read_ahead(std::size_t left, LandingsAhead& ahead, At at) {
     std::size_t offer = behind_landing(left);

@@ -35,7 +35,7 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   Buffer acquire(std::size_t size, TimePoint now) noexcept;
   /// Gives back to the system what nobody has used for a while. True while there is more, used or not.
   bool trim(TimePoint now) noexcept;
-  /// Whether somebody will call trim(): without, nothing that is unused is kept.
+  /// Says whether somebody will call trim(): without it, nothing that is unused is kept.
   void attend(bool attended) noexcept;
 
   std::size_t registered_bytes() const;

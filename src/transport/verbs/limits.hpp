@@ -57,7 +57,7 @@ inline constexpr std::size_t kReadsAtOnce = 16;
 inline constexpr std::size_t kReadSegmentsMax = 16;
 /// Pieces of a landing that a connection shows us at a time.
 inline constexpr std::size_t kLandingRunsMax = 64;
-/// Of reads that are begun at once the last is reported, and whenever so many bytes have been read: the next
+/// Bytes of reads that are begun at once after which one of them is reported, besides the last: so the next
 /// ones begin while some are still under way.
 inline constexpr std::size_t kReadBytesPerReport = 32 * 1024;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.

@@ -51,7 +51,7 @@ class LoopDevice final : public std::enable_shared_from_this<LoopDevice> {
   SendMemory& sends() noexcept { return sends_; }
   RetiredPairs& retired() noexcept { return retired_; }
   ReclaimTime& reclaim_time() noexcept { return reclaim_time_; }
-  /// Which memory the device can use in place.
+  /// Memory that the device can use in place.
   Registrations::View& registrations() noexcept { return registrations_; }
   WayFinder& ways() const noexcept { return *ways_; }
   std::uint8_t port() const noexcept { return port_; }

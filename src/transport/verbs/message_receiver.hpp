@@ -46,7 +46,7 @@ class MessageReceiver final : private ReadOwner {
   void lent_returned() noexcept;
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
-  /// Of a landing that is being fetched `left` bytes are to come: fetches what is offered behind it too.
+  /// Fetches what is offered behind a landing that is being fetched, of which `left` bytes are to come.
   void read_ahead(std::size_t left, LandingsAhead& ahead);
   /// `name` is the carrier's.
   ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);

@@ -18,8 +18,9 @@ namespace weft::detail::verbs_carrier {
 ///
 ///   an attachment of bytes_min or more in memory that peers may read --> offered alone
 ///   several runs of a list, of one registration, bytes_min together  --> offered together
-///   anything else, what was declined, and of the attachments of a peer that declines more and more -->
-///   copied
+///   anything else, and what was declined                             --> copied
+///
+/// The more attachments in turn a peer declines, the more of the next ones are copied before one is offered.
 ///
 /// Thread: its loop's.
 class OfferChoice {
@@ -38,7 +39,8 @@ class OfferChoice {
   OfferChoice(Registrations::View& registrations, Limits limits) noexcept
       : registrations_(registrations), limits_(limits) {}
 
-  /// Of `next`, which are what is begun next, and of which the first `leased` bytes are leased.
+  /// Chooses from `next`, the bytes that are sent next, of which the first `leased` are leased, those that
+  /// are offered.
   Chosen choose(std::span<const iovec> next, std::size_t leased) noexcept;
   /// `pieces` need not be copied together with what stands before them: from the first on they may be
   /// offered.
@@ -58,7 +60,7 @@ class OfferChoice {
 
   /// Bytes that were not chosen were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
-  /// Of what is begun next so many bytes are copied.
+  /// Copies the next `bytes` of what is sent, instead of offering them.
   void copy(std::size_t bytes) noexcept {
     to_copy_ = bytes;
     next_is_declined_ = false;
@@ -83,10 +85,10 @@ class OfferChoice {
 
   Registrations::View& registrations_;
   const Limits limits_;
-  /// Of what is begun next, so many bytes are not offered.
+  /// Bytes of what is begun next that are not offered.
   std::size_t to_copy_ = 0;
   bool next_is_declined_ = false;
-  /// In a row.
+  /// Number of declines in a row.
   unsigned declines_ = 0;
   /// Attachments more that are not offered, so many.
   unsigned left_out_ = 0;

@@ -11,7 +11,7 @@ namespace weft::detail::verbs_carrier {
 
 namespace {
 
-/// Of what is queued, so many pieces are looked at.
+/// Number of segments of what is queued that are looked at.
 constexpr std::size_t kSegmentsLookedAt = 64;
 
 /// The part of `from` that is behind its first `bytes`, in `room`.

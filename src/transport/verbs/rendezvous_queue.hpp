@@ -14,7 +14,7 @@ namespace weft::detail::verbs_carrier {
 /// A read of memory of the peer's to memory of ours, piece by piece: one work request.
 struct Read {
   verbs::RemoteMemory from{};
-  /// As long together.
+  /// Places that are as long together.
   std::span<ibv_sge> into{};
 };
 

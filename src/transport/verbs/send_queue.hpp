@@ -33,7 +33,7 @@ class SendQueue final : private verbs::CompletionHandler {
   SendQueue& operator=(const SendQueue&) = delete;
   ~SendQueue();
 
-  /// Before anything is given to it. The queue pair ends after retire() or before end().
+  /// Called before anything is given to it. The queue pair ends after retire() or before end().
   void use(verbs::QueuePair& pair) noexcept { pair_ = &pair; }
   /// `owner` hears of the end of each read.
   void report_reads_to(ReadOwner& owner) noexcept { reads_ = &owner; }
@@ -78,7 +78,7 @@ class SendQueue final : private verbs::CompletionHandler {
   std::uint32_t unsignalled_ = 0;
   /// Memory of those under way, by their numbers; the size is a power of two.
   std::vector<SentMemory> sent_;
-  /// In the completion queue's list of handlers, until end().
+  /// Place in the completion queue's list of handlers, until end().
   std::uint32_t place_;
   bool ended_ = false;
 };

@@ -37,7 +37,7 @@ class SharedDevice {
   /// these two calls, which `loop_device`'s thread makes, that hears of them.
   void add(LoopDevice& loop_device);
   void remove(LoopDevice& loop_device) noexcept;
-  /// By the thread of `here`, which hears of it at once.
+  /// Tells all loops of an event, by the thread of `here`, which hears of it at once.
   void tell(LoopDevice& here, const verbs::DeviceEvent& event) noexcept;
   /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }

@@ -27,8 +27,7 @@ namespace weft::detail::verbs_carrier {
 /// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
 ///
 ///   send() --> outgoing_ --> offered_   our offers to the peer ---.
-///                       '--> sender_    when may a message go  ---+--> send_queue_  what the device was
-///                       given
+///                       '--> sender_    when may a message go  ---+--> send_queue_  posted to the device
 ///                               ^                                         |
 ///                               | control                                 | completed
 ///                               |                                         v
@@ -38,7 +37,8 @@ namespace weft::detail::verbs_carrier {
 /// completion: those only note, and touch the turn in which deliver() tells.
 class VerbsCarrier final : public Carrier {
  public:
-  /// By the LoopDevice's port, or by `port` if that is not 0. Errors: what the device does not grant.
+  /// Makes it on the LoopDevice's port, or on `port` if that is not 0. Errors: what the device does not
+  /// grant.
   static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<LoopDevice> loop_device,
                                                     CarrierEndOwner& owner, std::uint8_t port = 0);
   VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner);

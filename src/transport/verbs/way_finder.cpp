@@ -50,7 +50,7 @@ struct WayFinder::Question {
 struct WayFinder::Threads {
   std::mutex mutex;
   std::vector<std::thread> searching;
-  /// Of those, who only has to say so.
+  /// Ids of those threads that have finished and only wait to be joined.
   std::vector<std::thread::id> done;
 
   /// Joins those that are done. Under the lock, which they do not take any more.

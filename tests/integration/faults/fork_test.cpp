@@ -181,7 +181,7 @@ TEST_P(Fork, AChildThatDrivesItsParentsLoopIsToldSo) {
   EXPECT_DEATH(world_.loop->run_once(0s), "a loop of the parent was driven in a child of fork");
 }
 
-/// Whether `ended` says that nothing was begun, because the client is a parent's.
+/// Tells whether `ended` says that nothing was begun, because the client is a parent's.
 bool is_refused_in_child(const Status& ended) {
   return ended.code() == StatusCode::kFailedPrecondition && ended.unprocessed() &&
          std::string_view{ended.message()}.find("child of fork") != std::string_view::npos;

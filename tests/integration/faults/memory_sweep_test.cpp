@@ -531,7 +531,8 @@ Outcome run(const Setting& setting, const Part& part, std::size_t first, std::si
   return unused ? Outcome::kUnused : Outcome::kSurvived;
 }
 
-/// Whether a server can be had in `setting`. In a child, for the setting's sake: nothing of it stays.
+/// Tells whether a server can be had in `setting`. It is tried in a child, for the setting's sake: nothing of
+/// it stays.
 bool is_possible(const Setting& setting) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -567,7 +568,7 @@ std::size_t step_of(const Setting& setting, std::size_t count) {
   return std::max<std::size_t>(count / 4, WEFT_SWEEP_OF_RDMA ? 3 : 1);
 }
 
-/// In a child: all positions from `report.position` on, as long as there is one to fail.
+/// Tries, in a child, all positions from `report.position` on, as long as there is one to fail.
 [[noreturn]] void run_all(const Setting& setting, const Part& part, std::size_t count, Report& report) {
   for (int unused = 0; unused < kUnusedInARow; report.position += step_of(setting, count)) {
     ::alarm(20);  // nothing waits for that long
@@ -644,7 +645,7 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<Setting, Part>>& i
   }
   return name;
 }
-/// As many bytes of memory as this process has, and a little more: too few for a thread's stack.
+/// Allows as many bytes of memory as this process has, and a little more: too few for a thread's stack.
 void forbid_threads() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   unsigned long pages = 0;

@@ -16,7 +16,7 @@ struct Memory {
   Event open;
 
   void fail(std::uint32_t countdown) { fail_allocation(countdown); }
-  /// Whether all went well although the countdown was on.
+  /// Tells whether all went well although the countdown was on.
   bool end() {
     const bool unused = allocation_still_to_fail();
     fail_allocation(0);

@@ -107,7 +107,7 @@ void await_rest(const Server& server) {
   }
 }
 
-/// In the child: serves, and looks every millisecond at what that takes.
+/// Serves in the child, and looks every millisecond at what that takes.
 [[noreturn]] void serve(int questions, int answers) {
   SilentLogger logger;
   ServerOptions options;

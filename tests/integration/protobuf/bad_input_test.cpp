@@ -38,7 +38,7 @@ class ForgetfulShop : public test::ShopServer {
   }
 };
 
-/// As deep as a request may be.
+/// Makes a tree of so many levels, as deep as a request may be.
 test::Tree deep_tree(int levels) {
   test::Tree tree;
   test::Tree* at = &tree;

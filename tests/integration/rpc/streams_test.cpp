@@ -15,14 +15,14 @@ struct Quote {
   int price = 0;
 };
 
-/// As many quotes as are asked for.
+/// Gives as many quotes as are asked for.
 Stream<Quote> watch(std::string symbol, int count) {
   for (int i = 0; i < count; ++i) {
     Quote quote{symbol, i};
     co_yield quote;
   }
 }
-/// As many, and then a failure.
+/// Gives as many, and then a failure.
 Stream<int> break_off(int count) {
   for (int i = 0; i < count; ++i) co_yield i;
   throw Status{StatusCode::kAborted, Layer::kUser, "the market closed"};

@@ -59,7 +59,7 @@ constexpr std::size_t kApart = 2 * kBlock;
 /// A client that puts attachments into memory of a server on the same loop, whose place each handler chooses.
 class UcxBlocks : public ::testing::Test {
  protected:
-  /// Of one call, both sides together.
+  /// Costs of one call, both sides together.
   struct Costs {
     std::uint64_t sends = 0;
     std::uint64_t receives = 0;

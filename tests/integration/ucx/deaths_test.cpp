@@ -37,8 +37,8 @@ class UcxDeaths : public UcxTest {
   /// killed, and a forced close of its endpoint does not help: then the worker is given up for the memory,
   /// and the loop's other connections over it have to be made again.
   static bool may_lose_its_worker() { return std::string_view{GetParam()} == "peer_shm"; }
-  /// Whether `caller`, whose connection was perhaps given up beneath its call, is served by that or the next
-  /// one.
+  /// Tells whether `caller`, whose connection was perhaps given up beneath its call, is served by that or the
+  /// next one.
   bool is_served(Client& caller) {
     return turn_until(loop(), [&] { return wait_for(caller.start<add>(20, 22)).ok(); });
   }

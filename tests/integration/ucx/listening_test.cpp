@@ -42,7 +42,7 @@ Sockets only(const Server& server) {
 class Listening : public UcxTest {
  protected:
   static auto on_loopback() { return Each(AnyOf(StartsWith("127."), StartsWith("::1:"))); }
-  /// As they are by default, but for the error mode.
+  /// Returns them as they are by default, but for the error mode.
   static TransportOptions usual() {
     TransportOptions options = transports();
     options.ucx.transports.clear();

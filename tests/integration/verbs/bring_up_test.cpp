@@ -26,7 +26,7 @@ class VerbsBringUp : public ::testing::TestWithParam<Call> {
  protected:
   static constexpr std::uint64_t kNth = 40;  // far more than most of them are called
 
-  /// Whether there was a call of this number to fail.
+  /// Tells whether there was a call of this number to fail.
   static bool fails(Call call, int error, std::uint64_t nth) {
     SimulatedWorld simulated;
     World& world = simulated.world;

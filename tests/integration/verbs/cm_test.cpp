@@ -24,7 +24,7 @@ constexpr Call kCalls[] = {
 class CmWorld : public SimulatedWorld {
  public:
   VerbsOptions options() { return by_cm(preferring()); }
-  /// For what never comes.
+  /// Options for what never comes.
   VerbsOptions impatient() {
     VerbsOptions its = options();
     its.bring_up_timeout = 50ms;

@@ -13,7 +13,7 @@ inline VerbsOptions by_cm(VerbsOptions options) {
   return options;
 }
 
-/// For a server that is connected to by rdma_cm.
+/// URL for a server that is connected to by rdma_cm.
 inline std::string routed_url(verbs::Driver& driver, const std::string& scheme = "verbs") {
   return scheme + "://" + testing::routed_host(driver) + ":0";
 }

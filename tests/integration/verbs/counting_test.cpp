@@ -24,7 +24,7 @@ std::string echo_text(std::string text) {
   return text;
 }
 
-/// Of one call, both sides together.
+/// Costs of one call, both sides together.
 struct Costs {
   double doorbells = 0;
   double signalled = 0;

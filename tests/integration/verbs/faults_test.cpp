@@ -56,7 +56,7 @@ class VerbsFaults : public SimulatedTest {
     calls.clear();
     return lost;
   }
-  /// Of those of a client that was closed.
+  /// Expects those of a client that was closed.
   void expect_cancelled() {
     EXPECT_EQ(world.wait_for(std::move(numbers_[0])).status().code(), StatusCode::kCancelled);
     numbers_.clear();

@@ -25,7 +25,7 @@ class LockedMemory {
   bool lowered() const { return lowered_; }
 
  private:
-  /// Whether CAP_IPC_LOCK counts, for who may have it at all.
+  /// Says whether CAP_IPC_LOCK counts, for a process that may have it at all.
   static bool allow(bool allowed) {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};

@@ -31,7 +31,8 @@ inline std::string name_of(const ::testing::TestParamInfo<const char*>& kind) {
   return kind.param;
 }
 
-/// As they are by default, or ("tight") with as little credit and as small messages as there may be.
+/// Returns them as they are by default, or ("tight") with as little credit and as small messages as there may
+/// be.
 inline VerbsOptions options_of(std::string_view kind, verbs::Driver& driver) {
   static faults::CountingLogger nobody;
   VerbsOptions options = kind == "tight" ? testing::tight_verbs() : VerbsOptions{};
@@ -96,7 +97,7 @@ class World {
     EXPECT_TRUE(sum.ok() && *sum == 42) << sum.status().to_string();
   }
 
-  /// Which way a connection to `url` goes with these options, or what ended it.
+  /// Way that a connection to `url` goes with these options, or what ended it.
   struct Way {
     CarrierReport report;
     Status end;

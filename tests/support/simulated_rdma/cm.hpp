@@ -30,7 +30,7 @@ struct CmIdObject {
 
   CmChannelObject* channel = nullptr;
   State state = State::kIdle;
-  /// Of a listener its own, of one that connects the peer's.
+  /// Port: of a listener its own, of one that connects the peer's.
   std::uint16_t port = 0;
   CmIdObject* peer = nullptr;
   CmSide own;

@@ -20,7 +20,7 @@ struct SimulatedGid {
 
 struct SimulatedPort {
   ibv_port_attr attributes{};
-  /// By index; an index without a value is not in use (ENODATA).
+  /// Table by index; an index without a value is not in use (ENODATA).
   std::vector<std::optional<SimulatedGid>> gids;
 };
 

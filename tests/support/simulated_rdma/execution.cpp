@@ -54,7 +54,7 @@ SimulatedPort& port_of(const QueuePair& pair) {
   return *device_of(pair).port(pair.attributes.port_num);
 }
 
-/// Whether this port is the one that the queue pair's address vector leads to.
+/// Tells whether this port is the one that the queue pair's address vector leads to.
 bool leads_to(const QueuePair& pair, const SimulatedPort& port) {
   const ibv_ah_attr& address = pair.attributes.ah_attr;
   const bool ethernet = port_of(pair).attributes.link_layer == IBV_LINK_LAYER_ETHERNET;

@@ -41,7 +41,8 @@ struct Network {
   int node_of_threads = -1;
   std::vector<std::vector<int>> distances;
   bool hold = false;
-  /// Of work requests that are posted to send queues, counting down; 0: of none.
+  /// Number of the work request that is refused, of those that are posted to send queues, counting down; 0:
+  /// none.
   std::uint64_t refuse_in = 0;
   bool wait_for_peers = false;
   bool impatient = false;

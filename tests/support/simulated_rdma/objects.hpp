@@ -203,10 +203,10 @@ struct Device : ibv_device {
   SimulatedDevice description;
   SimulatedRdmaCounters counters;
   Pool<Context> contexts;
-  /// By number. Numbers start the same on every device, as they do on real ones.
+  /// Queue pairs by number. Numbers start the same on every device, as they do on real ones.
   std::map<std::uint32_t, QueuePair*> pairs;
   std::uint32_t next_pair = 0x11;
-  /// By key without its last byte, which tells local keys from remote ones.
+  /// Regions by key without its last byte, which tells local keys from remote ones.
   std::map<std::uint32_t, Region*> regions;
   std::uint32_t next_region = 1;
 

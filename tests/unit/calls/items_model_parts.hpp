@@ -194,7 +194,7 @@ class Way {
 
   Complaints& complaints_;
   std::string bytes_;
-  /// Of bytes_; may be behind their end, inside an attachment.
+  /// Position in bytes_; may be behind their end, inside an attachment.
   std::size_t looked_at_ = 0;
   std::size_t attachment_left_ = 0;
   std::uint64_t announced_ = 0;

@@ -338,7 +338,7 @@ class Run final {
     side->end_writing();
     ended_ = true;
   }
-  /// As a reader does: what was shown before is taken. The attachment is kept until then.
+  /// Reads as a reader does: what was shown before is taken. The attachment is kept until then.
   bool read() {
     StreamSide* const side = side_of(reader_);
     if (side == nullptr) return false;

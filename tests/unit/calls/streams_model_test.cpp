@@ -368,7 +368,7 @@ class Run final {
     got(server_, *item);
     return true;
   }
-  /// As a reader does: what was shown before is taken.
+  /// Reads as a reader does: what was shown before is taken.
   bool read(End& end, StreamSide& side) {
     side.take_item();
     if (!side.incoming().has_item()) {

@@ -22,7 +22,7 @@ inline std::string text_schema(const MethodKey&) {
   return "text to text";
 }
 inline const MethodKey kMethod{11, 22, "echo", &text_schema};
-/// Of a handler that chooses where its attachment lands.
+/// Method of a handler that chooses where its attachment lands.
 inline const MethodKey kChoosing{12, 22, "put", &text_schema, {}, {}, true};
 
 /// Sends every call over one session, or keeps it.

@@ -67,7 +67,7 @@ class Transfers : public ::testing::Test {
     return codes;
   }
 
-  /// As the handlers found them.
+  /// Deadlines as the handlers found them.
   inline static std::vector<Deadline> deadlines;
   std::optional<MethodTable> methods_;
   std::optional<SessionRig> rig_;

@@ -45,7 +45,7 @@ constexpr std::size_t kLong = 2 * LentRuns::kRunBytesMin;
 /// Notes what it is answered with, and holds the chunk of an answer's runs until told to let go.
 class RunsSink final : public AnswerSink {
  public:
-  /// With null `chunks` it wants answers whole.
+  /// Makes one that with null `chunks` wants answers whole.
   explicit RunsSink(ChunkPool* chunks) : AnswerSink(1), chunks_(chunks) {}
 
   std::byte* begin_answer(std::uint64_t, std::size_t bytes, std::uint64_t) override {

@@ -52,7 +52,7 @@ class CallbackTimer final : public Timer {
   UniqueFunction<void()> action_;
 };
 
-/// Whether `fd` is or becomes readable within `milliseconds`.
+/// Tells whether `fd` is or becomes readable within `milliseconds`.
 inline bool readable(int fd, int milliseconds = 0) {
   pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&entry, 1, milliseconds) == 1;

@@ -47,7 +47,7 @@ class HeadsAheadOf : public ::testing::Test {
 
   Sink sink_;
   const wire::FrameLimits limits_{.body_bytes_max = 100, .attachment_bytes_max = 1000};
-  /// Behind an attachment that is three bytes short of a multiple of 8.
+  /// Heads behind an attachment that is three bytes short of a multiple of 8.
   HeadsAhead heads_{sink_, limits_, 13};
   const std::string padding_ = std::string(3, '\0');
 };

@@ -103,7 +103,7 @@ class VerbsOffered : public VerbsAttachments {
     return 0;
   }
 
-  /// As with a single piece.
+  /// Does as with a single piece.
   bool takes(const iovec& next, std::size_t leased) { return offered.takes({&next, 1}, leased) == 1; }
   bool offer(const iovec& next, std::size_t leased) { return offered.offer({&next, 1}, leased); }
   bool may_take(const iovec& next) { return offered.choice().may_take({&next, 1}); }

@@ -33,7 +33,7 @@ constexpr std::size_t kPieces = 2 * kAttachments + 1;
 constexpr std::size_t kRunSent = 16;
 /// A block of a landing that is a list: three, the last of which is short.
 constexpr std::size_t kRunBytes = 12;
-/// Of them so many are listed at a time, and so many filled by a read.
+/// Number of them that are listed at a time, and that are filled by a read.
 constexpr std::size_t kRunsListed = 2;
 constexpr std::size_t kRunsOfARead = 1;
 
@@ -196,7 +196,7 @@ class Run {
     MessageKind kind;
     std::uint32_t value = 0;
     std::vector<std::byte> bytes{};
-    /// Of an offer, at the end of its bytes.
+    /// Runs of an offer, at the end of its bytes.
     std::size_t runs = 0;
   };
   struct ReadUnderWay {

@@ -107,7 +107,7 @@ class Stream {
   bool sent_nothing() const { return sent_items_ == 0 && sent_bytes_ == 0; }
 
  private:
-  /// As many pieces as a connection shows its carrier.
+  /// Number of pieces that a connection shows its carrier.
   static constexpr std::size_t kWindow = 64;
   static std::size_t place_of(std::size_t position, std::size_t run = kRun) {
     return position + position / run * run;
@@ -172,7 +172,7 @@ class Stream {
         return;
     }
   }
-  /// As a framer lists them: so many at a time.
+  /// Lists them as a framer does: so many at a time.
   static std::size_t list(Item& item, std::vector<iovec>& places) {
     std::size_t at = item.arrived;
     for (; at < item.expected.size() && places.size() < 64; at += places.back().iov_len) {

@@ -214,7 +214,7 @@ class [[nodiscard("the operation begins when it is awaited")]] AsioWait final : 
 
   AsioWait(asio::any_io_executor executor, Begin begin) noexcept
       : executor_(std::move(executor)), begin_(std::move(begin)) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   AsioWait(AsioWait&& other) noexcept
       : executor_(std::move(other.executor_)), begin_(std::move(other.begin_)) {}
   AsioWait& operator=(AsioWait&&) = delete;

@@ -160,8 +160,7 @@ class RemoteOperation final : private Told {
 /// - `set_value(R)`, or `set_value()` for what gives nothing;
 /// - `set_error(weft::Status)`; of run() also `set_error(std::exception_ptr)`;
 /// - `set_stopped()`, when the receiver's stop token asked for it. What was sent may have run. It is called
-/// at
-///   once, by whoever stops, unless the call has memory that its options name: then when that is back.
+///   at once, by whoever stops, unless the call has memory that its options name: then when that is back.
 ///
 /// The operation stays where it is from start() until then; a receiver may destroy it. Thread: start(), any;
 /// the receiver is told on the loop's thread, inside a turn, which must not be held up, or from within

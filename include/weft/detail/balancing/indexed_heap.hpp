@@ -26,7 +26,7 @@ class IndexedHeap {
   bool empty() const noexcept { return heap_.empty(); }
   bool contains(std::uint32_t index) const noexcept { return place_[index] != kNoIndex; }
   std::uint32_t top() const noexcept { return heap_.front().second; }
-  /// Of one that is in.
+  /// Returns the key of one that is in.
   Key key(std::uint32_t index) const noexcept { return heap_[place_[index]].first; }
   Key top_key() const noexcept { return heap_.front().first; }
 

@@ -17,12 +17,12 @@ struct LeastLoadedOptions {
   Duration failure_decay = std::chrono::seconds{10};
 };
 
-/// Of two endpoints at random the one with less work: its latency times the calls in flight and this one,
-/// for each unit of weight. A latency rises at once to what was seen and falls slowly, so that a server
-/// which becomes slow is left at once. A failure counts as a latency too, but beside those of
-/// calls that succeeded, and it is forgotten after a fixed time. Looking at two and not at all keeps clients
-/// from falling upon one server together, and is nearly as good. An endpoint whose share was zero is as one
-/// of which nothing is known.
+/// Picks two endpoints at random and takes the one with less work, which is its latency times its calls in
+/// flight, this one included, divided by its weight. A latency rises at once to what was seen and falls
+/// slowly, so that a server which becomes slow is left at once. A failure counts as a latency too, but beside
+/// those of calls that succeeded, and it is forgotten after a fixed time. Looking at two and not at all keeps
+/// clients from falling upon one server together, and is nearly as good. An endpoint whose share was zero is
+/// as one of which nothing is known.
 ///
 /// Sources: Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001; the latency is the
 /// peak EWMA of Finagle. O(1), some 70 bytes and the key for each endpoint.

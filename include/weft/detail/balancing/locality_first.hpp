@@ -20,7 +20,7 @@ struct LocalityFirstOptions {
 
 /// The servers of the own zone while there are enough, those of all other zones for the rest: what fails at
 /// home spills over bit by bit, and not all at once. Health is what set_share() says, so OutlierEjection
-/// belongs around this. What was tried at home is tried elsewhere.
+/// belongs around this. A call that was tried in its own zone is tried in another one next.
 ///
 /// The proportion is that of Envoy's zone-aware routing with priorities, whose overprovisioning factor of 1.4
 /// is a share of 0.7. Costs what the policy within costs.

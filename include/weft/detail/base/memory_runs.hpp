@@ -97,7 +97,7 @@ class MemoryRuns {
     return RunsFault::kNone;
   }
 
-  /// Of one run, or of blocks; or of an array.
+  /// Bytes of one run, or of blocks; or an array of runs.
   union {
     Byte* first_ = nullptr;
     const Run* list_;

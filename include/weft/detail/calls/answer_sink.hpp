@@ -47,8 +47,8 @@ class AnswerSink {
   /// Returns the pool of the chunks in which runs of an answer's body may lie that are sent from there; null
   /// where a body is written whole.
   virtual ChunkPool* lending_chunks() const noexcept { return nullptr; }
-  /// As begin_answer(), where there are lending_chunks(), for a body that is written without what is `lent`;
-  /// put_runs_in() follows when it is written, and then an end.
+  /// Does as begin_answer(), where there are lending_chunks(), for a body that is written without what is
+  /// `lent`; put_runs_in() follows when it is written, and then an end.
   virtual std::byte* begin_answer_around(std::uint64_t id, std::size_t body_bytes,
                                          std::uint64_t attachment_bytes, const RunsInChunk& lent) {
     static_cast<void>(lent);
@@ -59,7 +59,7 @@ class AnswerSink {
     static_cast<void>(lent);
     static_cast<void>(attachment_follows);
   }
-  /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
+  /// Replaces an end: the answer that was begun cannot be encoded, and something else is answered.
   virtual void take_back_answer(const std::byte* body) = 0;
   /// Ends the answer to `id` that was begun with `attachment` (which may be empty, and is the caller's to
   /// drop, moved from or not). `wishes` may be null, and are told the end of its way.

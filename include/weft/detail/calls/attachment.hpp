@@ -51,7 +51,7 @@ class Attachment {
 
  private:
   struct Runs {
-    /// Of what is listed, if it is a list.
+    /// View of what is listed, if it is a list.
     AttachmentView view;
     std::size_t bytes = 0;
     detail::RunsFault fault = detail::RunsFault::kNone;

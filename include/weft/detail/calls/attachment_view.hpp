@@ -19,7 +19,7 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
   AttachmentView(Bytes bytes) : MemoryRuns(bytes) {}                     // NOLINT: a view converts
   AttachmentView(MutableBytes bytes) : AttachmentView(Bytes{bytes}) {}   // NOLINT: a view converts
   AttachmentView(std::span<const Bytes> pieces) : MemoryRuns(pieces) {}  // NOLINT: a view converts
-  /// Of containers those that have a name: a temporary would be gone before the call has ended.
+  /// Takes containers that have a name: a temporary would be gone before the call has ended.
   template <typename Memory>
     requires std::convertible_to<Memory&, Bytes>
   AttachmentView(Memory& memory)  // NOLINT: a view converts

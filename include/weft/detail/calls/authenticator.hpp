@@ -23,7 +23,7 @@ struct Credentials {
   std::string_view token;
   /// The connection's, before the token says more.
   const Identity& peer;
-  /// By the clock of the connection's loop.
+  /// The time by the clock of the connection's loop.
   TimePoint now;
 };
 

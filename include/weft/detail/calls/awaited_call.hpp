@@ -65,7 +65,7 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
   AnsweredCall(CallTarget& target, const MethodKey& method, CallDetails* details, Arguments&&... arguments)
       : WithBody<Reader>(std::in_place, std::forward<Arguments>(arguments)...),
         PendingCall(target, method, details) {}
-  /// Only before it is begun.
+  /// Moves only before it is begun.
   AnsweredCall(AnsweredCall&& other, CallDetails* details) noexcept
       : WithBody<Reader>(std::in_place, std::move(other.body_)),
         PendingCall(std::move(other), details) {}  // NOLINT(bugprone-use-after-move): each takes its part
@@ -132,7 +132,7 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   /// Takes over a call of the same body, with or without options. Only before it is awaited.
   AwaitedCall(Details&& its, Base&& call) noexcept
       : Details(std::move(its)), Base(std::move(call), Details::get()) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept
       : Details(std::move(other)),
         Base(std::move(other), Details::get()) {}  // NOLINT(bugprone-use-after-move): each takes its part

@@ -36,10 +36,11 @@ class CallContext {
 
   /// Unique in this process among the connections of all servers.
   std::uint64_t connection_id() const;
-  /// As the peer numbers its calls; unique on this connection among the calls in flight.
+  /// Returns its number, as the peer numbers its calls; unique on this connection among the calls in flight.
   std::uint64_t call_id() const;
   std::string_view method() const;
-  /// As URLs; empty when the connection is gone, but for a blocking handler, which knows them to its end.
+  /// Returns both ends as URLs; empty when the connection is gone, but for a blocking handler, which knows
+  /// them to its end.
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
 

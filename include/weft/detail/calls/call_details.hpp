@@ -33,7 +33,7 @@ class CallDetails {
   /// Details of a call that was begun without, which are gone when it has ended or was given up. Null when
   /// memory is out.
   static CallDetails* make_own() noexcept;
-  /// Before the call begins.
+  /// Copies them before the call begins.
   CallDetails(const CallDetails& other) : CallDetails(other.options, other.returns_attachment) {}
   CallDetails& operator=(const CallDetails&) = delete;
 

@@ -39,7 +39,7 @@ struct CallEnvelope {
 
   /// The request's attachment, until the handler takes it.
   Buffer attachment{};
-  /// In place of it, for a call that ends at once.
+  /// Replaces it for a call that ends at once.
   ReceivedAttachment received{};
   /// Goes out behind the answer.
   Attachment answer_attachment{};
@@ -53,7 +53,7 @@ struct CallEnvelope {
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
   /// Items of a stream for a handler on a worker's thread; else null.
   std::unique_ptr<ServedExchange, DropExchange> exchange{};
-  /// Of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
+  /// Pass of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
   std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
   std::unique_ptr<std::shared_ptr<void>> orphan_tag{};

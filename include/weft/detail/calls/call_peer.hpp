@@ -34,7 +34,8 @@ class CallPeer : public Caller {
   bool connected() const noexcept;
   /// CallContext::connection_id() of its calls. Thread: any.
   std::uint64_t connection_id() const noexcept;
-  /// As a URL, also when it is gone; empty for a peer that was gone when it was asked for. Thread: any.
+  /// Returns it as a URL, also when it is gone; empty for a peer that was gone when it was asked for. Thread:
+  /// any.
   const std::string& remote_endpoint() const noexcept;
 
   /// Text of the user's by which a server's Peers find it, such as the name of a user; empty at first.

@@ -23,7 +23,7 @@ class Session;
 
 /// Outcome of beginning a call.
 struct [[nodiscard]] Begun {
-  /// As wide as a register, in which it is returned.
+  /// Wide as a register, in which it is returned.
   enum class Outcome : std::uint32_t {
     kEnded,          ///< it could not be sent, and the call knows why
     kWaits,          ///< for a connection or for room, where the call is asked for its body later; or for its
@@ -95,7 +95,7 @@ class CallTarget {
   void set_open_session(Session* session) { open_ = session; }
   /// Calls that have options are not begun on the open session, but asked about.
   void ask_about_options() { asks_about_options_ = true; }
-  /// Before anything is begun.
+  /// Called before anything is begun.
   void repeat_calls() { repeats_calls_ = true; }
 
  private:

@@ -76,8 +76,8 @@ class ClientInterceptor {
  public:
   virtual ~ClientInterceptor() = default;
 
-  /// Before the call is sent, or waits for a connection. A failure refuses the call, and is its outcome.
-  /// Throwing refuses it too.
+  /// Called before the call is sent, or waits for a connection. A failure refuses the call, and is its
+  /// outcome. Throwing refuses it too.
   virtual Status before([[maybe_unused]] OutgoingCall& call) { return {}; }
   /// Once for each call that passed this one's before(), when it has ended: with its answer, refused further
   /// on, or given up (kCancelled). Before whoever waits for the call goes on. It makes no calls

@@ -26,7 +26,7 @@ class ExchangeWriter {
   std::byte* begin_item(std::size_t bytes, Attachment* attachment = nullptr) noexcept;
   /// False when it is not taken any more.
   bool end_item() noexcept;
-  /// In place of end_item(): nothing is sent.
+  /// Replaces end_item(): nothing is sent.
   void take_back_item() noexcept { large_.clear(); }
   StreamExchange& exchange() const noexcept { return exchange_; }
 

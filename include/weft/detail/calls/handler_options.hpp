@@ -20,7 +20,7 @@ struct HandlerOptions {
   /// more is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the workers to
   /// other methods. Not for an ordinary function on a loop, of which a loop runs one at a time.
   std::uint32_t running_max = 0;
-  /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
+  /// Bound of a blocking handler: calls that wait for a worker, over all connections; zero:
   /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
   std::uint32_t waiting_max = 0;
   /// Rate of all callers' calls of the method together; none: as often as they like. What is more

@@ -37,7 +37,7 @@ class IncomingCall {
   /// Name of the method as it was registered.
   std::string_view method() const { return facts_.method; }
   MetadataView metadata() const { return facts_.metadata; }
-  /// As a URL.
+  /// Returns the peer as a URL.
   std::string_view remote_endpoint() const { return facts_.remote_endpoint; }
   /// Unique in this process among the connections of all servers.
   std::uint64_t connection_id() const { return facts_.connection_id; }

@@ -142,7 +142,7 @@ class IncomingItems {
  private:
   /// Attachments of items, since there was one.
   struct Attachments {
-    /// Of an item that waits to be read: the `item`-th that was pushed, modulo 2^32.
+    /// Attachment of an item that waits to be read: the `item`-th that was pushed, modulo 2^32.
     struct Whole {
       std::uint32_t item;
       std::size_t bytes;
@@ -157,7 +157,7 @@ class IncomingItems {
     std::uint64_t pop() noexcept;
 
     OwnedArrivingItem arriving{};
-    /// In the order of their items.
+    /// Attachments that are whole, in the order of their items.
     std::deque<Whole> whole{};
     /// Items that were kept, from those on that were here at first; and of these, those that have gone.
     std::uint32_t pushed = 0;

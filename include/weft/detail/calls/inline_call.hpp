@@ -43,7 +43,7 @@ class InlineCall {
     sink_->put_runs_in(*lent, false);
     sink_->end_answer();
   }
-  /// In place of end_answer(): the answer that was begun cannot be encoded, and something else is answered.
+  /// Replaces end_answer(): the answer that was begun cannot be encoded, and something else is answered.
   void take_back_answer(const std::byte* body) { sink_->take_back_answer(body); }
   void fail(const Status& failure) { sink_->fail(id_, failure); }
   /// The body is not one of the method.

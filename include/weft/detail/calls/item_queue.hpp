@@ -57,7 +57,7 @@ class ItemQueue {
   std::size_t count() const noexcept;
 
  private:
-  /// In front of each item that was copied: its size.
+  /// Bytes of the length that stands in front of each item that was copied.
   static constexpr std::size_t kLengthBytes = 8;
 
   /// Memory for items: its own behind it, a chunk that they are copied into, or the chunk of one item.
@@ -65,7 +65,7 @@ class ItemQueue {
     Block* next = nullptr;
     std::byte* data = nullptr;
     std::size_t capacity = 0;
-    /// Of what is in it, the part that was not taken.
+    /// Bounds of the part that was not taken yet.
     std::size_t begin = 0;
     std::size_t end = 0;
     ChunkRef chunk{};
@@ -82,7 +82,7 @@ class ItemQueue {
     if (!item.empty()) std::memcpy(at + kLengthBytes, item.data(), item.size());
     block.end += kLengthBytes + wire::padded(item.size());
   }
-  /// In a block of its own, or in a new one.
+  /// Adds it in a block of its own, or in a new one.
   bool push_elsewhere(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept;
   Block* add_block(std::size_t capacity, LocalBudget& budget, ChunkPool& chunks) noexcept;
   Block* new_block(std::size_t memory) noexcept;

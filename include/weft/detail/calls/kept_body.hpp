@@ -45,7 +45,7 @@ class KeptBody {
   }
 
  private:
-  /// In `chunk_`; without one a copy, which is this object's.
+  /// Bytes in `chunk_`; without one a copy, which is this object's.
   Bytes bytes_;
   ChunkRef chunk_;
   LocalBudget* budget_ = nullptr;

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-/// Every limit and every waiting time of the rpc layer. Each is checked before memory is taken for what it
-/// limits. The same struct serves server and client; both sides keep to their own. Waiting times are above
-/// zero; zero bytes mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by
-/// Server::start(), and by every call of a client.
+/// Every limit and waiting time of calls. Each is checked before memory is taken for what it limits. The same
+/// struct serves server and client; both sides keep to their own. Waiting times are above zero; zero bytes
+/// mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by Server::start(),
+/// and by every call of a client.
 struct RpcLimits {
   /// Largest body of a request or an answer, headers and attachments not counted. Above zero.
   std::uint32_t body_bytes_max = 4u << 20;
@@ -25,8 +25,9 @@ struct RpcLimits {
   /// more may be announced either.
   std::size_t connection_memory_max = std::size_t{8} << 30;
   /// The same for all connections of a server, and what has arrived of requests that are not whole; one
-  /// connection gets at most eight times what nobody holds. What a peer announces takes nothing. For a
-  /// client: what attachments of answers take that landed in memory of the library, until their Buffers end.
+  /// connection may hold at most eight times the memory that is free at that moment. What a peer announces
+  /// takes nothing. For a client: what attachments of answers take that landed in memory of the library,
+  /// until their Buffers end.
   std::size_t process_memory_max = std::size_t{16} << 30;
   /// Queued output of a connection above which producers wait.
   std::size_t outbox_high_water = 4u << 20;

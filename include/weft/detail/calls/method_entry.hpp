@@ -25,8 +25,8 @@ enum class HandlerKind : std::uint8_t {
   kBlocking,   ///< on a worker's thread
 };
 
-/// One registered method, and the seam for layers above rpc that read and write bodies themselves: they fill
-/// in one of the `serve_` functions, see Server::register_method(). `object` is the user's and outlives
+/// One registered method, and the seam for layers above calls that read and write bodies themselves: they
+/// fill in one of the `serve_` functions, see Server::register_method(). `object` is the user's and outlives
 /// the server.
 ///
 /// A `serve_record` that is not `delayed` answers before it returns, or takes hold() of the record and

@@ -31,7 +31,7 @@ struct MethodStats {
   std::array<std::uint64_t, detail::kStatusCodes> failed{};
 
   std::uint64_t failed_with(StatusCode code) const { return failed[static_cast<std::size_t>(code)]; }
-  /// With any code.
+  /// Returns the number of failures with any code.
   std::uint64_t failures() const { return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0}); }
 };
 

@@ -48,7 +48,7 @@ class OpenedStream : OwnedDetails, public PendingCall {
  protected:
   ~OpenedStream() = default;
 
-  /// As PendingCall::begin(); once. When the body has been written, opened() follows.
+  /// Does as PendingCall::begin(); once. When the body has been written, opened() follows.
   Begun open(std::size_t body_bytes);
   void opened(const Begun& begun) noexcept;
   /// The call waited for its connection, and its request is being written now. Whoever waits looks again

@@ -21,7 +21,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  public:
   using OutgoingAttachment::OutgoingAttachment;
 
-  /// Of the call that it belongs to.
+  /// Returns the id of the call that it belongs to.
   std::uint64_t id() const noexcept { return id_; }
   bool of_answer() const noexcept { return of_answer_; }
   bool of_item() const noexcept { return of_item_; }
@@ -33,7 +33,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   bool in_pieces() const noexcept { return whole_ != 0; }
   /// Bytes of it that were queued.
   std::uint64_t offset() const noexcept { return whole_ - bytes_left(); }
-  /// Whether the receiver has to ask for it before any of it is sent; belongs to what it begins with.
+  /// Says whether the receiver has to ask for it before any of it is sent; belongs to what it begins with.
   void set_held(bool held) noexcept { wait_ = held ? Wait::kHeld : Wait::kNone; }
   bool is_held() const noexcept { return wait_ == Wait::kHeld; }
   /// The receiver asks for it. False when it does not wait for that.

@@ -18,7 +18,7 @@ class Pace {
   static constexpr std::uint64_t kRateMax = INT64_MAX;
 
   Pace() = default;
-  /// In bytes a second; zero: none.
+  /// Makes one of `rate` bytes a second; zero: none.
   explicit Pace(std::uint64_t rate) noexcept : rate_(rate) {}
 
   bool is_limited() const noexcept { return rate_ != 0; }

@@ -25,17 +25,17 @@ class CallsOut;
 ///     |                      |                                        v         |
 ///     +--no connection yet-->+------------ kWaiting (at the target) --failure...-+
 ///
-///   kSent --cancel, deadline, while the connection has memory of the caller's--> kLeaving --it is back-->
-///   kDone
-///   kSent, kLeaving --answer, untaken, while it still has that memory--> kReturning --it is back--> kDone
+/// While the connection has memory of the caller's:
+///
+///   kSent --cancel, deadline--> kLeaving --it is back--> kDone
+///   kSent, kLeaving --answer, untaken--> kReturning --it is back--> kDone
 ///
 /// - kLeaving: as kSent, but its failure is decided. The timer looks for the memory, until
-/// request().deadline.
+///   request().deadline.
 /// - kReturning: answer or failure are decided, and it has left the table. `out_` keeps it in a list of such
-/// calls. The timer looks for the memory as well.
-/// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out
-/// only
-///   then.
+///   calls. The timer looks for the memory as well.
+/// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out in
+///   these three states only.
 /// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
 ///
 /// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
@@ -50,7 +50,7 @@ class PendingCall : public RequestExchange,
   /// without them.
   PendingCall(CallTarget& target, const MethodKey& method, CallDetails* details)
       : target_(&target), request_{&method, details} {}
-  /// Only before begin().
+  /// Moves only before begin().
   PendingCall(PendingCall&& other, CallDetails* details) noexcept
       : target_(other.target_), request_{other.request_.method, details} {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
@@ -105,8 +105,8 @@ class PendingCall : public RequestExchange,
   Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 
-  /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
-  /// and nothing is sent. Nobody who waits is told.
+  /// Replaces sent(), from within a catch: what was thrown while `body` was encoded becomes the failure, and
+  /// nothing is sent. Nobody who waits is told.
   void take_back(const std::byte* body) noexcept;
   /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
   /// fails.

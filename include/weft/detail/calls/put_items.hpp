@@ -47,7 +47,7 @@ class PutItems {
   /// Gives the items that were put since the last time. Those that it gave then are on their way, and their
   /// cost is `sent`; when there are none, `ends` says whether no more come. Thread: the loop's.
   ItemBlocks take(std::uint64_t sent, bool& ends) noexcept;
-  /// Of those that it gave, some are on their way, of this cost. Thread: the loop's.
+  /// Some of those that it gave are on their way, of this cost. Thread: the loop's.
   void sent(std::uint64_t cost) noexcept;
   /// No item is taken any more. Thread: the loop's.
   void end(const Status& why) noexcept;

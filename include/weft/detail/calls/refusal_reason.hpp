@@ -60,7 +60,7 @@ inline constexpr std::size_t kRefusalReasons = static_cast<std::size_t>(RefusalR
 constexpr bool ends_connection(RefusalReason why) {
   return why <= RefusalReason::kRepeatedCallId;
 }
-/// For people and metrics: "unknown method".
+/// Returns its words for people and metrics: "unknown method".
 std::string_view to_string(RefusalReason why);
 
 /// One count for each RefusalReason.

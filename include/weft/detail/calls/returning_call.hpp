@@ -53,7 +53,7 @@ class ReturningAwaiter : private CancelListener {
   /// `call` is null when it could not be made, for the reason of `failure`.
   ReturningAwaiter(std::unique_ptr<ReturningCall, CallErrand::Release> call, Status failure) noexcept
       : call_(std::move(call)), failure_(std::move(failure)) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   ReturningAwaiter(ReturningAwaiter&& other) noexcept
       : call_(std::move(other.call_)), failure_(std::move(other.failure_)) {
     WEFT_ASSERT(home_ == nullptr && other.home_ == nullptr, "what is being awaited does not move");

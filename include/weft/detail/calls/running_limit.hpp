@@ -11,13 +11,14 @@
 namespace weft::detail {
 
 /// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
-/// those of one method. Never exceeded, not even for a moment. Of a server's, a connection gets at most eight
-/// times what nobody has, so that one peer's slow calls do not shut out the others. Thread: any.
+/// those of one method. Never exceeded, not even for a moment. One connection may take at most eight times as
+/// many of a server's places as are free at that moment, so that one peer's slow calls do not shut out the
+/// others. Thread: any.
 class RunningLimit {
  public:
-  /// Of a server.
+  /// Makes the bound of a server.
   explicit RunningLimit(std::size_t max) noexcept : max_(max), of_server_(true) {}
-  /// Of a method; `server` may be null, else it outlives this.
+  /// Makes the bound of a method; `server` may be null, else it outlives this.
   RunningLimit(std::size_t max, RunningLimit* server) noexcept : max_(max), server_(server) {}
   RunningLimit(const RunningLimit&) = delete;
   RunningLimit& operator=(const RunningLimit&) = delete;

@@ -43,9 +43,9 @@ struct ServedRequest {
   std::size_t connection_charge = 0;
   /// Larger answers are refused before they are encoded.
   std::uint32_t answer_bytes_max = 0;
-  /// Of those that are kept, the first ones.
+  /// Bytes of metadata, which are the first of those that are kept.
   std::uint32_t metadata_bytes = 0;
-  /// Among the calls that run of its method, and of the server.
+  /// Its place among the calls that run of its method, and of the server.
   RunningPlace place{};
 };
 
@@ -111,10 +111,10 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   ChunkPool* lending_chunks() const noexcept {
     return off_loop_ || sink_ == nullptr ? nullptr : sink_->lending_chunks();
   }
-  /// As with an InlineCall; null: the body is written whole.
+  /// Begins it as with an InlineCall; null: the body is written whole.
   std::byte* begin_answer(std::size_t bytes, const RunsInChunk* lent = nullptr);
   void end_answer(const RunsInChunk* lent = nullptr);
-  /// In place of end_answer(), as with an InlineCall.
+  /// Replaces end_answer(), as with an InlineCall.
   void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
   /// The body is not one of the method. Where the handler runs.
@@ -128,8 +128,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// Charges `charge` for a failure that is made on another thread than the call's loop, or shortens it if
   /// there is no memory for its text. Any thread.
   Status carry_failure(Status failure, AnswerBody& charge) const noexcept;
-  /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
-  /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
+  /// Answers where nobody can suspend: it is sent, or while the connection's queue is over its high-water
+  /// mark kept by the record, which counts against calls_in_flight_max as long. Lets go then.
   void answer_late(AnswerBody body);
   void fail_late(Status failure);
   /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with
@@ -144,7 +144,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
   void run_off_loop();
   void publish();
-  /// In place of both: the call is not run. On its loop.
+  /// Replaces both: the call is not run. On its loop.
   void refuse_unrun(const Refusal& refusal);
 
   /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it, and is
@@ -179,7 +179,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   const MethodEntry* method_;
   std::uint64_t connection_id_;
   ServedRequest request_;
-  /// In one block with the record if `is_whole_`, else the record's if there are any.
+  /// Parts in one block with the record if `is_whole_`, else the record's if there are any.
   ServedParts* parts_;
   std::unique_ptr<StreamSide> stream_;
   CancelScope scope_;

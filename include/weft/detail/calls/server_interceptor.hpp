@@ -17,9 +17,9 @@ class ServerInterceptor {
  public:
   virtual ~ServerInterceptor() = default;
 
-  /// Before the handler, and before an attachment has arrived. A failure refuses the call, which goes no
-  /// further, and is its answer; it may say when to come again (Status::set_retry_after()). Throwing refuses
-  /// the call too.
+  /// Called before the handler, and before an attachment has arrived. A failure refuses the call, which goes
+  /// no further, and is its answer; it may say when to come again (Status::set_retry_after()). Throwing
+  /// refuses the call too.
   virtual Status before([[maybe_unused]] IncomingCall& call) { return {}; }
   /// Once for each call that passed this one's before(): when its answer is on its way to the peer, or when
   /// it was refused further on, given up by its caller (kCancelled) or lost its connection (kUnavailable);

@@ -29,7 +29,7 @@ struct StreamRoomTag;
 
 /// Terms on which the items of a stream that is open go through other threads.
 struct StreamTerms {
-  /// Of the stream at `place`, which is open.
+  /// Returns those of the stream at `place`, which is open.
   static StreamTerms of(const StreamPlace& place) noexcept;
 
   /// Counts the memory that they take there.
@@ -46,8 +46,9 @@ struct StreamTerms {
 /// its owner begins, ends and answers. Knows no types.
 ///
 ///   writing:  kOpen --end_writing()--> kEnded            kOpen, kEnded --close(), or an item fails--> kOver
-///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded, items that wait stay, or
-///                                                                           are dropped
+///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded
+///
+/// close() says whether the items that wait to be read stay or are dropped.
 ///
 /// One reader and one writer may wait at a time; whoever waits is scheduled once, and looks again. Thread:
 /// its loop's.
@@ -87,7 +88,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// Some of an attachment is still to be queued: the writer is woken when it is.
   bool sends_attachment() const noexcept { return attachment_ != nullptr; }
   void on_attachment_queued() noexcept;
-  /// In place of end_item(): nothing is sent.
+  /// Replaces end_item(): nothing is sent.
   void take_back_item(const std::byte* body, std::size_t bytes, std::uint64_t attachment_bytes = 0) noexcept;
   /// This side sends no more items; the peer is told behind the last attachment.
   void end_writing() noexcept;

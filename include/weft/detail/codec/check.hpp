@@ -54,7 +54,7 @@ consteval Problem unsupported_problem() {
   }
 }
 
-/// Only what the codec reads elements from one by one, in memory of its own, has to be made first.
+/// Says what has to be made first: only what the codec reads elements from one by one, in memory of its own.
 template <typename T, Direction kDirection>
 consteval Problem creation_problem() {
   if constexpr (kDirection == Direction::kDecode && !std::is_default_constructible_v<T>)

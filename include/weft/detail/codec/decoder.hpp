@@ -159,8 +159,9 @@ namespace codec_detail {
 /// The failure for a `fault` at byte `offset` of a message of `size` bytes, in value number `value` (from 0).
 [[gnu::cold]] Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value);
 
-/// Whether `rest`, the end of a message, is a list of additions: u32 length and as many bytes, or kAbsent,
-/// the last one not absent. Takes no Decoder, so that the one in decode_from() can stay in registers.
+/// Tells whether `rest`, the end of a message, is a list of additions: u32 length and as many bytes, or
+/// kAbsent, the last one not absent. Takes no Decoder, so that the one in decode_from() can stay in
+/// registers.
 bool is_trailer(Bytes rest);
 
 /// The length of an addition that is not there.

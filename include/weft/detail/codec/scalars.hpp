@@ -43,7 +43,8 @@ struct Codec<bool, Kind::kBool> {
   static constexpr void append_schema(SchemaWriter& to) { to.put("bool"); }
 };
 
-/// As IEEE binary128, whatever the machine has: the x87 format's 64 significant bits fit into its 113.
+/// Writes them as IEEE binary128, whatever the machine has: the x87 format's 64 significant bits fit into its
+/// 113.
 template <typename T>
 struct Codec<T, Kind::kLongDouble> {
   static_assert(sizeof(T) == 16, "a long double is the x87 format in 16 bytes, or binary128");

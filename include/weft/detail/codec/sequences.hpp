@@ -19,7 +19,7 @@
 /// the start of the message, so that a reader can look at them in place.
 namespace weft::detail::codec_detail {
 
-/// Whether elements count as a level of nesting: those of a fixed size have nothing below them.
+/// Says whether elements count as a level of nesting: those of a fixed size have nothing below them.
 template <typename E>
 inline constexpr bool kNests = facts<E>.fixed_size == kNotFixed;
 

@@ -17,7 +17,8 @@ class Fanout : private Completion {
  public:
   static constexpr std::uint32_t kNobody = UINT32_MAX;
 
-  /// With a scope it is a race: the first task to end cancels the scope, and no task is started after that.
+  /// Makes one that with a scope is a race: the first task to end cancels the scope, and no task is started
+  /// after that.
   explicit Fanout(CancelScope* losers = nullptr) noexcept
       : Completion{&Fanout::task_ended}, losers_(losers) {}
   Fanout(const Fanout&) = delete;

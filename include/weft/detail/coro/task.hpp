@@ -68,9 +68,9 @@ class TaskPromiseBase : public PooledFrame {
   std::exception_ptr error;
   /// Free for the Completion's use.
   std::uint32_t tag = 0;
-  /// Whether the parent is inside await_suspend and asks for the outcome itself. A whole word: clang clears
-  /// the members above by stores that overlap when a lone byte follows them, and loading them again then
-  /// stalls.
+  /// Says whether the parent is inside await_suspend and asks for the outcome itself. A whole word: clang
+  /// clears the members above by stores that overlap when a lone byte follows them, and loading them again
+  /// then stalls.
   enum class Starting : std::uint32_t { kNo, kYes } starting = Starting::kNo;
 };
 

@@ -35,7 +35,7 @@ class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resum
   void close() noexcept { wake(State::kClosed); }
 
  protected:
-  /// Only what was not awaited yet moves.
+  /// Moves only before it is awaited.
   Waiter(Waiter&& other) noexcept : Waiter() {
     WEFT_ASSERT(other.state_ == State::kNew, "what is being awaited does not move");
   }

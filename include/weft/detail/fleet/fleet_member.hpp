@@ -59,7 +59,7 @@ struct FleetMember {
   Duration latency{};
   /// Time at which a call last found it unavailable, by the turn of the loop.
   TimePoint unavailable_at = TimePoint::min();
-  /// Of its methods, those that it asked to be left alone.
+  /// Its methods that it asked to be left alone.
   QuietMethods quiet;
   /// The reason of kDown.
   Status failure;

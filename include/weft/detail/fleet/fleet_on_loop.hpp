@@ -46,7 +46,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
  public:
   FleetCallOnLoop(FarCaller caller, BeginFarCall<Outcome, Wish> begins, Wish wish) noexcept
       : FarCaller(std::move(caller)), begins_(begins), wish_(wish) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   FleetCallOnLoop(FleetCallOnLoop&& other) noexcept
       : FarCaller(std::move(static_cast<FarCaller&>(other))), begins_(other.begins_), wish_(other.wish_) {}
   FleetCallOnLoop& operator=(FleetCallOnLoop&&) = delete;

@@ -76,9 +76,10 @@ struct FleetCallOptions {
   /// Hash of what the call is about (key_hash(text)), for ConsistentHash. Zero: it is about nothing that one
   /// server keeps, and goes to any.
   std::uint64_t key_hash = 0;
-  /// In place of FleetOptions::retry; stays until the call has ended. Null: that.
+  /// Replaces FleetOptions::retry for this call; null keeps that one. It must exist until the call has ended.
   const FleetRetry* retry = nullptr;
-  /// In place of FleetOptions::backup_after; negative: that. A call with a landing or a progress has none.
+  /// Replaces FleetOptions::backup_after for this call; a negative value keeps that one. A call with a
+  /// landing or a progress has none.
   Duration backup_after{-1};
 };
 

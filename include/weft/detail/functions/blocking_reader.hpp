@@ -39,8 +39,9 @@ class BlockingReader {
   Bytes attachment() const noexcept { return detail::shown_attachment(items_); }
   /// The same, as the caller's own; attachment() is empty then.
   Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_); }
-  /// Behind the end: ok when the caller sent its last item; else why no more of them came: kCancelled,
-  /// kDeadlineExceeded, kInvalidArgument for bytes that are no T, or kResourceExhausted. Thread: any.
+  /// Tells, behind the end, how it came: ok when the caller sent its last item; else why no more of them
+  /// came: kCancelled, kDeadlineExceeded, kInvalidArgument for bytes that are no T, or kResourceExhausted.
+  /// Thread: any.
   Status status() const noexcept { return items_.exchange().failure(); }
 
  private:

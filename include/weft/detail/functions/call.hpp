@@ -349,7 +349,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   class [[nodiscard]] Awaiter : CancelListener {
    public:
     explicit Awaiter(detail::StartedCall<R>& record) : record_(&record) {}
-    /// Only before it is awaited.
+    /// Moves only before it is awaited.
     Awaiter(Awaiter&& other) noexcept : record_(other.record_) {}
     Awaiter& operator=(Awaiter&&) = delete;
     ~Awaiter() {

@@ -49,7 +49,7 @@ class StartedStream final : public OpenedStream {
     }
   }
 
-  /// Behind the end. A result is given once, and a failure again.
+  /// Gives the result, behind the end: a result once, and a failure again.
   Result<R> take_result() {
     if (!status().ok()) return Status{status()};
     if constexpr (std::is_void_v<R>) {

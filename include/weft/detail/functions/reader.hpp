@@ -41,8 +41,8 @@ class Reader {
   Bytes attachment() const noexcept { return detail::shown_attachment(items_.side()); }
   /// The same, as the caller's own; attachment() is empty then.
   Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_.side()); }
-  /// Behind the end: ok when the caller sent its last item; else why no more of them came: kCancelled, or
-  /// kInvalidArgument for bytes that are no T, or kResourceExhausted.
+  /// Tells, behind the end, how it came: ok when the caller sent its last item; else why no more of them
+  /// came: kCancelled, or kInvalidArgument for bytes that are no T, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }
 
  private:

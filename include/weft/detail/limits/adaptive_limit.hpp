@@ -60,7 +60,7 @@ class AdaptiveLimit {
     return in_flight == 0 || std::uint64_t{in_flight} + spare < limit();
   }
   void tick(TimePoint now) noexcept;
-  /// With the lock.
+  /// Called with the lock.
   void publish() noexcept;
 
   std::atomic<std::uint32_t> in_flight_ = 0;

@@ -20,7 +20,7 @@ class SharedRateLimiters {
   /// `callers_max` is from 1 to 2^24. `threads` is how many use it; one needs no parts.
   SharedRateLimiters(Rate each, std::size_t callers_max, std::size_t threads, TimePoint now);
 
-  /// As RateLimiters::take().
+  /// Does as RateLimiters::take().
   Duration take(TimePoint now, std::uint64_t caller) noexcept;
   /// Callers that have a bucket of their own.
   std::size_t size() const noexcept;

@@ -24,7 +24,7 @@ class LargeChunks {
   LargeChunks(const LargeChunks&) = delete;
   LargeChunks& operator=(const LargeChunks&) = delete;
 
-  /// Whether a chunk of `bytes`, or of what that is rounded up to, may be kept.
+  /// Tells whether a chunk of `bytes`, or of what that is rounded up to, may be kept.
   bool keeps(std::size_t bytes) const noexcept {
     return bytes > kAbove && bytes <= kLargest && rounded(bytes) <= bytes_max_;
   }

@@ -70,7 +70,7 @@ class StartedMessageStream final : ResponsePlace<Response>, public MessageStream
   StartedMessageStream(Caller& client, const weft::detail::MethodKey& method, const CallOptions& options)
       : MessageStreamRecord(client, method, options, ResponsePlace<Response>::message()) {}
 
-  /// Behind the end. A response is given once, and a failure again.
+  /// Gives the response, behind the end: a response once, and a failure again.
   Result<Response> take_result() {
     if (!status().ok()) return Status{status()};
     if constexpr (std::is_void_v<Response>) {

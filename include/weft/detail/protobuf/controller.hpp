@@ -28,9 +28,9 @@ class GenericRecord;
 class Controller final : public google::protobuf::RpcController {
  public:
   Controller() = default;
-  /// For a call that is made for another one: it ends at the deadline of the call that `serving` (the
-  /// Controller a service was given) stands for, is cancelled with it, and carries its metadata on. `serving`
-  /// stays until the call has ended. Until Reset().
+  /// Makes one for a call that is made for another one: it ends at the deadline of the call that `serving`
+  /// (the Controller a service was given) stands for, is cancelled with it, and carries its metadata on.
+  /// `serving` stays until the call has ended. Until Reset().
   explicit Controller(google::protobuf::RpcController& serving);
   ~Controller() override;
   Controller(const Controller&) = delete;

@@ -18,7 +18,7 @@ namespace weft::protobuf::detail {
 /// Returns a failure that says what is wrong with these bytes, and where: the field by its path and the
 /// byte. Cold; looks at all of them.
 Status undecodable(const google::protobuf::Message& message, Bytes body);
-/// Which required fields `message` lacks.
+/// Returns a failure that names the required fields which `message` lacks.
 Status incomplete(const google::protobuf::Message& message);
 Status out_of_memory(const google::protobuf::Message& message);
 /// Returns the same failure for bytes that are an answer: then the server is at fault, and not the caller.

@@ -9,7 +9,7 @@
 
 namespace weft::protobuf {
 
-/// Which of a method's sides send streams of messages.
+/// Sides of a method that send streams of messages.
 enum class Streams : std::uint8_t { kNone, kRequests, kResponses, kBoth };
 
 namespace detail {

@@ -75,7 +75,7 @@ class RemoteServices {
   /// The methods of a service that stream, each as its .proto says: "Watch (demo.Symbol) returns (stream
   /// demo.Quote)".
   Task<Result<std::vector<std::string>>> streams_of(std::string service);
-  /// Which sides of a method stream. Errors: as call().
+  /// Returns which sides of a method stream. Errors: as call().
   Task<Result<Streams>> streams(std::string method, CallOptions options = {});
   /// Calls a method that streams. `json` is the request of one that takes one request, and not looked at
   /// else. Errors: as call(); those of the call itself come by the stream.

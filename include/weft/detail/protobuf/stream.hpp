@@ -28,8 +28,8 @@ class Reader {
   auto next() noexcept {
     return weft::detail::ReadItem<detail::MessageItems<Message>, weft::detail::ServedItems>{items_, message_};
   }
-  /// Behind the end: ok when the caller sent its last message; else why no more of them came: kCancelled, or
-  /// kInvalidArgument for bytes that are no such message, or kResourceExhausted.
+  /// Tells, behind the end, how it came: ok when the caller sent its last message; else why no more of them
+  /// came: kCancelled, or kInvalidArgument for bytes that are no such message, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }
 
  private:

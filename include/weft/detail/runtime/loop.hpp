@@ -84,7 +84,8 @@ class Loop : public detail::Executor {
   /// Reads the clock, for a time that is counted from here on: a turn may have lasted long, and now() is its
   /// beginning until this moves it.
   TimePoint read_clock() noexcept { return turn_time_.read(); }
-  /// For those whose work may fill a turn: they say what they did, and put the rest off when it is too much.
+  /// Returns the time of the turn, for those whose work may fill one: they say what they did, and put the
+  /// rest off when it is too much.
   detail::TurnTime& turn_time() noexcept { return turn_time_; }
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
   detail::RandomNumbers& random() noexcept { return random_; }
@@ -118,9 +119,9 @@ class Loop : public detail::Executor {
   /// Returns when the earliest timer fires; none when no timer is armed. A simulation sets its clock to it.
   std::optional<TimePoint> next_timer() const noexcept;
 
-  /// For a foreign event loop: becomes readable when run_once(0) has something to do, timers included (not
-  /// with a clock that does not advance by itself). Belongs to the loop. Between turns, hand the loop work by
-  /// post().
+  /// Returns a descriptor for a foreign event loop: it becomes readable when run_once(0) has something to do,
+  /// timers included (not with a clock that does not advance by itself). Belongs to the loop. Between turns,
+  /// hand the loop work by post().
   int descriptor();
 
   /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. Not inside a turn.

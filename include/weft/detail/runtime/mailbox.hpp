@@ -66,7 +66,7 @@ class Mailbox {
 
   /// Runs what was posted before this call, in order. Returns how much.
   std::size_t run();
-  /// Whether run() would find something, as far as this thread has heard.
+  /// Tells whether run() would find something, as far as this thread has heard.
   bool has_posts() const noexcept { return newest_.load(std::memory_order_relaxed) != nullptr; }
   /// Keeps an errand that was begun. Thread: the loop's, like all that is about errands from here on.
   void keep(Errand& errand) noexcept { begun_.push_back(errand); }

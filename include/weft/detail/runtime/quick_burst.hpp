@@ -26,7 +26,7 @@ class QuickBurst {
   static constexpr Duration kWhilePollersWork = std::chrono::microseconds{50};
   /// Nobody brings work, or both kinds do: descriptors wait 5 us on average, pollers lose 4 % of their turns.
   static constexpr Duration kWhileQuiet = std::chrono::microseconds{10};
-  /// Only descriptors do: they must hardly notice that there are pollers.
+  /// Time while only descriptors work: they must hardly notice that there are pollers.
   static constexpr Duration kWhileDescriptorsWork = std::chrono::microseconds{1};
   /// Time for which descriptors that brought something count as working: a few of the longest bursts.
   static constexpr Duration kLately = std::chrono::microseconds{200};
@@ -47,7 +47,7 @@ class QuickBurst {
   void brought_something() noexcept { brought_ = true; }
   /// It used up its units, or the budget.
   void end() noexcept { ended_ = true; }
-  /// In the full turn after a burst: learns from how long it took. True when something was done in it.
+  /// Learns, in the full turn after a burst, from how long it took. True when something was done in it.
   bool measure(TimePoint now) noexcept;
 
  private:

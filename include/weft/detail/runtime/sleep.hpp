@@ -20,7 +20,7 @@ class [[nodiscard]] SleepAwaiter : private Timer, private CancelListener {
  public:
   explicit SleepAwaiter(Duration duration) noexcept : duration_(duration) {}
   explicit SleepAwaiter(TimePoint until) noexcept : until_(until) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   SleepAwaiter(SleepAwaiter&& other) noexcept : duration_(other.duration_), until_(other.until_) {
     WEFT_ASSERT(other.loop_ == nullptr, "what is being awaited does not move");
   }

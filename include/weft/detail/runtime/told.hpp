@@ -20,7 +20,7 @@ class Told {
 /// gives the work up and need not wait for the loop.
 class RightToTell {
  public:
-  /// Before the work can end.
+  /// Called before the work can end.
   void give_to(Told& who) noexcept { who_ = &who; }
   /// True once.
   bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_acq_rel); }

@@ -172,7 +172,7 @@ class WorkerAwait : private CancelListener {
  public:
   /// `job` belongs to this; null when there was no memory for it.
   WorkerAwait(WorkerPool& pool, WorkerJob* job) noexcept;
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   WorkerAwait(WorkerAwait&& other) noexcept;
   ~WorkerAwait();
 

@@ -73,7 +73,7 @@ class WorkerThreads {
 
   bool in_child() const noexcept { return made_in_.in_child(); }
 
-  /// As the destructor. In a child of fork, where the threads are missing, they are left to the parent.
+  /// Does as the destructor. In a child of fork, where the threads are missing, they are left to the parent.
   void end() {
     if (in_child()) {
       for (std::thread& thread : threads_) static_cast<void>(new std::thread{std::move(thread)});

@@ -35,7 +35,7 @@ class Backlog {
   static constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
 
   TimePoint since_{};
-  /// Of what was received since then, nothing had been sent before `since_`; it comes after that.
+  /// Time of the last mark; what was received since then was sent after `since_`.
   TimePoint mark_{};
   std::size_t bytes_ = 0;
 };

@@ -22,16 +22,16 @@
 
 namespace weft::detail {
 
-/// The abilities of a carrier; rpc asks these instead of asking which carrier it is.
+/// Abilities of a carrier. The layers above ask for these and never for the carrier's name.
 struct Capabilities {
-  /// For people and logs only.
+  /// Name for people and logs only.
   const char* name = "";
   /// Leased bytes of this size or more are sent without a copy.
   std::size_t lease_bytes_min = 16 * 1024;
   /// Attachments over this go in pieces of so many bytes, a multiple of 8.
   std::size_t piece_bytes = 128 * 1024;
-  /// Bytes of a piece while nobody else would wait behind it, see OutgoingTransfers; zero: `piece_bytes`.
-  /// Less work for each byte, since each piece is sent and received by system calls of its own.
+  /// Bytes of a piece while nobody else would wait behind it, see decision 0043; zero: `piece_bytes`. Less
+  /// work for each byte, since each piece is sent and received by system calls of its own.
   std::size_t lone_piece_bytes = 0;
   /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
   /// takes about as long as copying this.
@@ -199,16 +199,16 @@ class Carrier {
     kAhead,    ///< that, and the places of what is read ahead
     kSending,  ///< all that was given to send()
   };
-  /// Takes memory back: waits until nobody moves bytes to or from it. Of kSending what would have been begun
-  /// next is forgotten. kSome: so many bytes more have landed, or have left; what was begun behind these was
-  /// not, for the peer. Of kAhead nothing is reported, and what was moved comes in its turn. kFailed when the
-  /// carrier had to be given up for it.
+  /// Takes memory back: returns only when nobody moves bytes to or from it. kSome says how many more bytes
+  /// have landed or left. Bytes that had been begun behind these count as not sent. kSending also forgets
+  /// which bytes were to be begun next. After kAhead nothing is reported; what was moved is reported in its
+  /// turn. kFailed means that the carrier had to be given up.
   virtual Moved reclaim(Lent what) {
     static_cast<void>(what);
     return Moved::blocked();
   }
-  /// Taking it back would not wait: no device has the memory now. If one has, who can be asked to be done
-  /// with it soon is asked, so that it is worth looking again.
+  /// Says whether taking it back would return at once, because no device has the memory. If one has, the
+  /// carrier asks for it, so that asking again later pays.
   virtual bool gives_back_at_once(Lent what) {
     static_cast<void>(what);
     return true;

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Whether a carrier is used when both sides could.
+/// Says whether a carrier is used when both sides could.
 enum class CarrierPolicy : std::uint8_t {
   kForbid,   ///< not offered
   kPrefer,   ///< used if it comes up, else the stream

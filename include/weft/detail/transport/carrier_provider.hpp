@@ -58,7 +58,7 @@ CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
 /// when the peer requires a carrier.
 Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs);
 
-/// The carriers a connection may use, the best first.
+/// The carriers that a connection may use, in any order: both sides sort them alike, see CarrierCandidates.
 struct CarrierChoices {
   struct Choice {
     std::shared_ptr<const CarrierProvider> provider;
@@ -67,7 +67,7 @@ struct CarrierChoices {
   std::vector<Choice> choices;
   /// Bringing one up may take so long, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{2};
-  /// Of connections that this side begins, not the peer.
+  /// True of connections that this side begins, not the peer.
   bool connecting = false;
 };
 

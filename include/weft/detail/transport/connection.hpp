@@ -56,7 +56,7 @@ struct ConnectionOptions {
 /// Stream that a connection began on, and what that says of both ends, whichever carrier takes over from it.
 class ConnectionEnds {
  public:
-  /// As URLs, for people: "tcp://127.0.0.1:4242".
+  /// Returns both ends as URLs, for people: "tcp://127.0.0.1:4242".
   std::string local_endpoint() const { return stream_->local_endpoint(); }
   std::string remote_endpoint() const { return stream_->remote_endpoint(); }
   /// Returns who the peer was proven to be. Settled once on_hello is called.
@@ -117,8 +117,8 @@ class Connection final : public ConnectionEnds,
   Outbox& outbox() { return outbox_; }
   /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called
   /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
-  /// on_closed. `announcing` of the frames that were queued, not told of before, announce what it has: like
-  /// its parts they are Company to nobody.
+  /// on_closed. `announcing` of the queued frames, not counted before, only announce what `source` has; they
+  /// do not count as other traffic (Company).
   void pull_from(OutboxSource* source, std::uint32_t announcing = 0) noexcept;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();

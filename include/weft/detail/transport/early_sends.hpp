@@ -53,7 +53,7 @@ class EarlySends {
 
  private:
   std::uint16_t few_frames_kib_;
-  /// In this turn.
+  /// Number of frames that were sent early in this turn.
   std::uint16_t sent_frames_ = 0;
 };
 

@@ -90,7 +90,7 @@ class FrameSink {
   virtual void on_attachment_progress(std::uint64_t left) { static_cast<void>(left); }
   /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
-  /// As few bytes are queued as Connection::tell_when_drained() said.
+  /// No more bytes are queued than Connection::tell_when_drained() said.
   virtual void on_drained() = 0;
   /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
   /// will be queued, and the connection stays until that has left too; asked again then.

@@ -26,7 +26,7 @@ class Identity {
 
   /// Contents of a certificate, as somebody else has written them: they may be anything.
   struct Certificate {
-    /// As RFC 4514 writes it: "CN=batch,O=Example".
+    /// Subject as RFC 4514 writes it: "CN=batch,O=Example".
     std::string subject{};
     std::string common_name{};
     std::vector<std::string> dns_names{};
@@ -41,19 +41,19 @@ class Identity {
 
   /// Nobody that is known.
   Identity() noexcept = default;
-  /// Of a certificate that was checked. Names that no rule could be about are left out: empty or overlong
-  /// ones, and those with control characters or, but for the subject, with anything beyond ASCII. So are
-  /// names beyond kNamesMax. Nobody gets a right by what is left out.
+  /// Returns that of a certificate that was checked. Names that no rule could be about are left out: empty or
+  /// overlong ones, and those with control characters or, but for the subject, with anything beyond ASCII. So
+  /// are names beyond kNamesMax. Nobody gets a right by what is left out.
   static Identity of_certificate(const Certificate& contents);
   static Identity of_process(const Process& process);
-  /// Of somebody whom an Authenticator has found out. `more` are further names that rules may be about, with
-  /// their prefix: "group:operators".
+  /// Returns that of somebody whom an Authenticator has found out. `more` are further names that rules may be
+  /// about, with their prefix: "group:operators".
   static Identity of_token(std::string_view subject, std::vector<std::string> more = {});
 
   Kind kind() const noexcept { return facts_ != nullptr ? facts_->kind : Kind::kAnonymous; }
   bool is_anonymous() const noexcept { return facts_ == nullptr; }
-  /// Of a certificate its subject, of a token that of the token; else empty. Valid as long as a copy of this
-  /// is, and so is all that follows.
+  /// Returns the subject of a certificate or of a token; else empty. Valid as long as a copy of this is, and
+  /// so is all that follows.
   std::string_view subject() const noexcept {
     return facts_ != nullptr ? facts_->subject : std::string_view{};
   }
@@ -93,7 +93,7 @@ class Identity {
   std::shared_ptr<const Facts> facts_;
 };
 
-/// For people: "certificate".
+/// Returns its word for people: "certificate".
 std::string_view to_string(Identity::Kind kind);
 
 }  // namespace weft

@@ -33,7 +33,8 @@ class LeasePolicy {
   bool gathers(std::size_t bytes) const noexcept {
     return gathers_ != 0 && bytes >= kGatheredMin && copies(bytes);
   }
-  /// Of the next `bytes` behind `from` the first run is, together with others as far as that is needed.
+  /// Says whether the first run of the next `bytes` behind `from` is gathered with as many of its neighbours
+  /// as are needed.
   bool gathers(RunCursor<const std::byte> from, std::size_t bytes) const noexcept;
 
  private:

@@ -47,7 +47,7 @@ class MemoryNetwork final : public detail::Transport {
   /// this made.
   static std::unique_ptr<MemoryNetwork> of_process();
 
-  /// For connections that are made from now on. Thread: any.
+  /// Sets those for connections that are made from now on. Thread: any.
   void set_options(const MemoryOptions& options);
 
   bool handles(std::string_view scheme) const override { return scheme == "memory"; }

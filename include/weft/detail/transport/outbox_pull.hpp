@@ -45,7 +45,8 @@ class OutboxPull {
     if (bytes > 0) ++own_frames_;
     return bytes;
   }
-  /// Of the frames that have left, in part at least, since this was asked last some are not the source's own.
+  /// Tells whether some of the frames that have left, in part at least, since this was asked last are not the
+  /// source's own.
   bool others_left() noexcept {
     const auto others = static_cast<std::uint32_t>(outbox_.counters().frames.get()) - own_frames_;
     // Own frames are counted before they leave: then there seem to be fewer.
@@ -58,7 +59,7 @@ class OutboxPull {
 
  private:
   static constexpr std::size_t kBytesPerTurn = 128 * 1024;
-  /// With this much queued that the carrier has not begun, or that much in all, nothing is pulled.
+  /// Bytes queued that the carrier has not begun, and in all, with which nothing is pulled.
   static constexpr std::size_t kBelow = 64 * 1024;
   static constexpr std::size_t kQueuedMax = 4 * 1024 * 1024;
 

@@ -17,7 +17,7 @@ class SendLease;
 /// Piece of what is queued to be sent: a part of a chunk, which it keeps, or leased memory. Leased memory
 /// that is gathered is several runs, which are listed in a chunk that it keeps.
 struct QueuedPiece {
-  /// Of gathered memory, its list.
+  /// Its bytes; of gathered memory, its list.
   const std::byte* data = nullptr;
   std::size_t size = 0;
   SendLease* lease = nullptr;

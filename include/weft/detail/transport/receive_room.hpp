@@ -34,8 +34,9 @@ class ReceiveRoom {
   }
   /// A frame that is_large() arrives, of `bytes`.
   void expect(std::size_t bytes) noexcept;
-  /// Behind a piece of an attachment mostly comes the next one, of the same attachment or of another, and its
-  /// bytes go to their place without a detour through a chunk if no more than heads is received before.
+  /// Says that a piece is expected. Behind a piece of an attachment mostly comes the next one, of the same
+  /// attachment or of another, and its bytes go to their place without a detour through a chunk if no more
+  /// than heads is received before.
   void expect_piece(bool expected) noexcept { expects_piece_ = expected; }
   /// The next frame is expected to be one of those that are received alone: what a receive brings of it
   /// behind another one has to be moved to a chunk of its own.

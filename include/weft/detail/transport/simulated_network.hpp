@@ -126,7 +126,8 @@ class SimulatedNetwork {
   SimulatedHost host(std::string_view name);
   /// Blocks or opens the way from one host to another, in this direction only.
   void set_blocked(const SimulatedHost& from, const SimulatedHost& to, bool blocked);
-  /// For connections and hosts that are made from now on; the seed and the links of hosts stay as they are.
+  /// Sets those for connections and hosts that are made from now on; the seed and the links of hosts stay as
+  /// they are.
   void set_options(const SimulatedNetworkOptions& options);
 
   SimulatedNetworkStats stats() const;

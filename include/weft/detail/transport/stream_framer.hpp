@@ -74,7 +74,7 @@ class StreamFramer {
   const ReceiveCounters& counters() const noexcept { return counters_; }
 
   void use_checksums() noexcept { checksums_ = true; }
-  /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
+  /// Hands up nothing more if `paused`, also within a batch of callbacks that is under way, until resume()
   /// after the next with false. Returns what it was told before.
   bool pause(bool paused) noexcept { return std::exchange(paused_, paused); }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
@@ -144,9 +144,9 @@ class StreamFramer {
   bool checksums_ = false;
   bool paused_ = false;
   bool halted_ = false;
-  /// Of the last receive_into(); not 0 when that began with the landing.
+  /// Places of the last receive_into(); not 0 when that began with the landing.
   std::uint16_t landing_places_ = 0;
-  /// Of the attachment so far; in kSkipHead, of the head.
+  /// Checksum of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
   /// Place of the rest of the attachment, and its length; in kSkipHead, how much of header and body is
   /// still to come.

@@ -27,7 +27,7 @@ struct TlsCertificate {
 
   std::string chain_file{};
   std::string key_file{};
-  /// In place of the files.
+  /// Texts in place of the files.
   std::string chain_pem{};
   std::string key_pem{};
 };

@@ -20,7 +20,7 @@ namespace verbs {
 class Driver;
 }
 
-/// Which of several devices a new connection takes.
+/// Choice of the device that a new connection takes, of several.
 enum class DeviceChoice : std::uint8_t {
   kRoundRobin,
   /// One that is nearest to the processor that its loop's thread runs on, as NUMA nodes are; in turn where
@@ -87,8 +87,8 @@ struct VerbsOptions {
   /// Largest payload in bytes that is copied into the work request instead of being fetched by the device,
   /// if the device grants it.
   std::size_t inline_bytes = 256;
-  /// For each loop and device: connections, and registered memory to receive into and to send from. When the
-  /// first two are used up no more RDMA is brought up; when the last is, sending waits.
+  /// Bounds for each loop and device: connections, and registered memory to receive into and to send from.
+  /// When the first two are used up no more RDMA is brought up; when the last is, sending waits.
   std::size_t connections_max = 1000;
   std::size_t receive_bytes_max = 128 * 1024 * 1024;
   std::size_t send_bytes_max = 32 * 1024 * 1024;
@@ -97,8 +97,8 @@ struct VerbsOptions {
   /// lies into the memory where it belongs (rendezvous), if both are registered: see
   /// Client::register_memory(). All else is copied into messages.
   std::size_t rendezvous_bytes_min = 64 * 1024;
-  /// For each device: registered memory that attachments from peers land in. What is not used for ten seconds
-  /// is given back to the system; when it is used up they land in other memory. 0: always.
+  /// Bound for each device: registered memory that attachments from peers land in. What is not used for ten
+  /// seconds is given back to the system; when it is used up they land in other memory. 0: always.
   std::size_t attachment_bytes_max = 256 * 1024 * 1024;
   /// Lets the device write attachments in another order than the peer sent them, where it can: their end is
   /// known by its completion only.
@@ -123,7 +123,8 @@ struct VerbsMemory {
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
   std::size_t send_bytes_max = 0;
-  /// Of a loop and device: messages that hold no bytes, where the device takes none inline.
+  /// Registered memory of one loop and device for messages without bytes, needed only where the device sends
+  /// nothing inline.
   std::size_t control_bytes_max = 0;
   std::size_t attachment_bytes_max = 0;  ///< of a device
 };

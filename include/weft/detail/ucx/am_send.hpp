@@ -97,7 +97,7 @@ struct AmData {
   return ucp_am_send_nbx(to.handle, id, header, header_size, data.memory.data(), data.count, &params);
 }
 
-/// With bytes for a header, which are copied into the record.
+/// Posts one with bytes for a header, which are copied into the record.
 [[gnu::always_inline]] inline Posted<AmSend> post_am(EndpointRef to, std::uint16_t id, Bytes header,
                                                      const AmData& data,
                                                      const AmSendOptions& options) noexcept {

@@ -68,8 +68,9 @@ struct EndpointCore final : weft::detail::Ready, weft::detail::ListHook<Endpoint
   void keep_until_closed(Operation& operation) noexcept;
   static void close_ended(void* core) noexcept;
   static void failed(void* core, ucp_ep_h handle, ucs_status_t status);
-  /// Before the worker is destroyed: closes by force what can be, and lets local work end. Debian's UCX ends
-  /// the process when ucp_worker_destroy() finds requests of such endpoints, or a copy by CMA under way.
+  /// Called before the worker is destroyed: closes by force what can be, and lets local work end. Debian's
+  /// UCX ends the process when ucp_worker_destroy() finds requests of such endpoints, or a copy by CMA under
+  /// way.
   static void close_all(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints,
                         Worker& worker) noexcept;
   static void worker_ended(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept;

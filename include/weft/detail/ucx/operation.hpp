@@ -133,7 +133,7 @@ class OperationPool {
   }
   /// Sets how many calls progress_until() may make until the loop asks the worker again.
   void allow_calls(unsigned calls) noexcept { calls_left_ = calls; }
-  /// Whether progress_until() found something since the last time this was asked.
+  /// Tells whether progress_until() found something since the last time this was asked.
   bool take_brought() noexcept { return std::exchange(brought_, false); }
 
   /// The largest header of an active message; UCX ends the process for a longer one.
@@ -147,7 +147,7 @@ class OperationPool {
 
   /// Lets `key` end with the worker, if it does not end before.
   void add(KeyCore& key) noexcept { keys_.push_back(key); }
-  /// Before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
+  /// Called before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
   void end_keys() noexcept;
   /// After ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
   void close() noexcept;

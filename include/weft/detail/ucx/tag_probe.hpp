@@ -50,7 +50,7 @@ class TagMessage {
   TagReceived info_;
 };
 
-/// Whether a message that tag_receive() would match has arrived, and which; it stays in the queue.
+/// Tells whether a message that tag_receive() would match has arrived, and which; it stays in the queue.
 std::optional<TagReceived> tag_peek(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept;
 
 /// The same, and takes it out of the queue, so that memory of its size can be found. None when there is no

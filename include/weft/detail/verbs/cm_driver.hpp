@@ -48,7 +48,7 @@ struct CmEvent {
   CmId* id = nullptr;
   /// An errno, or of kRejected the reason of the protocol; 0 where there is none.
   int status = 0;
-  /// As librdmacm says the kind. Static.
+  /// librdmacm's words for the kind. Static.
   const char* words = "";
   /// The peer's, of kRequest and kResponse. What does not fit private_data is not there.
   CmParameters parameters;
@@ -74,7 +74,7 @@ class CmDriver {
   virtual int destroy_id(CmId* id) noexcept = 0;
   virtual int bind_addr(CmId* id, const sockaddr* address) noexcept = 0;
   virtual int listen(CmId* id, int backlog) noexcept = 0;
-  /// Of a bound id, in the host's order.
+  /// Returns the port of a bound id, in the host's order.
   virtual std::uint16_t source_port(CmId* id) const noexcept = 0;
   virtual int resolve_addr(CmId* id, const sockaddr* to, int timeout_ms) noexcept = 0;
   virtual int resolve_route(CmId* id, int timeout_ms) noexcept = 0;

@@ -23,7 +23,7 @@ struct CompletionQueueOptions {
   std::size_t entries = 1024;
   /// Lets the loop sleep until something completes. Without it a loop with this queue never sleeps.
   bool event_channel = true;
-  /// Which of the device's interrupt vectors.
+  /// Number of one of the device's interrupt vectors.
   int vector = 0;
 };
 
@@ -113,7 +113,8 @@ class CompletionQueue final : public Poller {
   const std::shared_ptr<Device> device_;
   const std::size_t entries_;
   std::size_t reserved_ = 0;
-  /// Of those, what queues reserved that are gone, whose completions may still lie there.
+  /// Entries among these that were reserved by queues which are gone, and whose completions may still be in
+  /// the queue.
   std::size_t leaving_ = 0;
   Channel channel_;
   ibv_cq* handle_ = nullptr;

@@ -27,7 +27,7 @@ struct Gid {
 
   bool link_local() const noexcept { return raw[0] == 0xFE && (raw[1] & 0xC0) == 0x80; }
   bool empty() const noexcept { return raw == std::array<std::uint8_t, 16>{}; }
-  /// As an IPv6 address, or as the IPv4 address that it stands for.
+  /// Returns it as an IPv6 address, or as the IPv4 address that it stands for.
   std::string to_string() const;
 };
 

@@ -18,14 +18,14 @@ namespace weft::verbs {
 /// Something that happened to a device, not to a work request.
 struct DeviceEvent {
   ibv_event_type type = IBV_EVENT_DEVICE_FATAL;
-  /// Of a port's events; else 0.
+  /// Number of the port, of a port's events; else 0.
   std::uint8_t port = 0;
-  /// Of a queue pair's events; else 0.
+  /// Number of the queue pair, of its events; else 0.
   std::uint32_t queue_pair = 0;
-  /// Of a completion queue's and a shared receive queue's events its handle, only to be compared; else null.
+  /// Handle of the completion queue or shared receive queue, of its events, only to be compared; else null.
   const void* queue = nullptr;
 
-  /// As libibverbs says it.
+  /// Returns what libibverbs calls it.
   std::string_view to_string() const noexcept;
 };
 

@@ -78,7 +78,7 @@ class WorkQueue {
   List waiting_;
 };
 
-/// In the place of an errno: the completion queue cannot be asked any more.
+/// Value in the place of an errno: the completion queue cannot be asked any more.
 inline constexpr int kNeverTold = -1;
 
 /// Outcome of an operation.

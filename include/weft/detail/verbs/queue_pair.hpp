@@ -89,7 +89,7 @@ class Way {
       : domain_(std::move(domain)), attributes_(attributes) {}
 
   /// Has the kernel look for it, which blocks until somebody answered, or for a second. Errors: kUnavailable
-  /// when nobody did. What else is wrong connect() says.
+  /// when nobody did. connect() reports every other failure.
   Status look_for();
 
  private:

@@ -17,7 +17,7 @@ enum class FrameType : std::uint8_t {
   kPing = 4,
   kPong = 5,
   kGoaway = 6,
-  /// Only between the hello and the first other frame: see wire/carrier.hpp.
+  /// Sent only between the hello and the first other frame: see wire/carrier.hpp.
   kCarrier = 7,
   /// A part of an attachment, behind the frame that announced it: see FrameFlags::kInPieces.
   kPiece = 8,
@@ -83,22 +83,24 @@ struct FrameFlags {
 /// The head of every frame, as it lies on the wire, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
-///  0 | body_bytes                        | type   | flags  | status/metadata |
+///  0 | body_bytes                        | type   | flags  | typed16         |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code, wait (answer) / taken up to (goaway) / offset (piece) / granted
-/// (credit) | 24 | timeout (request)                 | schema (request)                  | 32 |
-/// attachment_bytes                                                      | 40
+/// 16 | typed64                                                               |
+/// 24 | timeout (request)                 | schema (request)                  |
+/// 32 | attachment_bytes                                                      |
+/// 40
 ///
-/// then body_bytes of body, padded with zeros to a multiple of 8; when the hello agreed on checksums, four
-/// bytes of CRC32C over header and body and four of zero; then attachment_bytes of attachment, padded with
-/// zeros to a multiple of 8; when there is an attachment and checksums, its CRC32C and four of zero. So every
-/// part of every frame begins at a multiple of 8 from the end of the hello.
+/// typed16 and typed64 mean what wire/heads.hpp says for each type, such as the bytes of metadata and the
+/// method of a request. Behind the header come body_bytes of body, padded with zeros to a multiple of 8; when
+/// the hello agreed on checksums, four bytes of CRC32C over header and body and four of zero; then
+/// attachment_bytes of attachment, padded with zeros to a multiple of 8; when there is an attachment and
+/// checksums, its CRC32C and four of zero. So every part of every frame begins at a multiple of 8 from the
+/// end of the hello.
 struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Of requests, answers, goaways, pieces, items and credits, this and typed64 are what wire/heads.hpp says.
-  /// Otherwise 0.
+  /// Field of requests, answers and pieces, which is what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
   /// Request: chosen by the caller. Answer, cancel, piece, continue, item and credit: the request's. Pong:
   /// the ping's. Goaway and carrier: kNoId.

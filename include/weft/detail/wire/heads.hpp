@@ -62,11 +62,11 @@ struct AnswerHead {
   std::uint32_t body_bytes = 0;
   std::uint8_t flags = 0;
   StatusCode code = StatusCode::kOk;
-  /// Of a failure: the layer that says so, the advice, and the number of the layer below.
+  /// The layer that says so, the advice, and the number of the layer below, of a failure.
   Layer layer = Layer::kNone;
   Retry retry = Retry::kNever;
   std::int32_t native = 0;
-  /// Of a failure: how long to wait before the same is tried again; 0: nothing is said.
+  /// Milliseconds to wait, after a failure, before the same is tried again; 0: nothing is said.
   std::uint32_t retry_after_ms = 0;
   /// The request's.
   std::uint64_t id = kNoId;
@@ -131,10 +131,10 @@ struct PieceHead {
   /// The bytes of the attachment that came before.
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  /// Of an answer, or of an item of who answers the request.
+  /// It is one of an answer, or of an item of the side that answers the request.
   bool of_answer = false;
   bool last = false;
-  /// Of an item of the request's stream: the one that was sent last in its direction.
+  /// It is one of an item of the request's stream: the one that was sent last in its direction.
   bool of_item = false;
 
   constexpr FrameHeader header() const noexcept {

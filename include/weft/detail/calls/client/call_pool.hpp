@@ -29,7 +29,7 @@ class CallPool : public Caller {
   CallPool(Loop& loop, PoolOptions options, Transports transports);
   ~CallPool();
 
-  /// As CallClient::register_method(), for all connections, each of which is a peer of the server's own.
+  /// Does as CallClient::register_method(), for all connections, each of which is a peer of the server's own.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Waits for the first connection, without calling anything; at once when one is up. Errors: those of the
@@ -38,7 +38,7 @@ class CallPool : public Caller {
   /// Ends the pool's calls with kCancelled and closes all connections. Later calls fail.
   void close();
 
-  /// As CallClient::register_memory(), for all connections.
+  /// Does as CallClient::register_memory(), for all connections.
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
   /// Says whether a connection is up.

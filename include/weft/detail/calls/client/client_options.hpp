@@ -23,7 +23,7 @@ struct ClientOptions {
   std::string connect{};
   /// Time that one attempt to connect may take, the hello included. Above zero.
   Duration connect_timeout = std::chrono::seconds{5};
-  /// For calls without a timeout of their own; kNoTimeout: none. Above zero.
+  /// Timeout for calls without one of their own; kNoTimeout: none. Above zero.
   Duration call_timeout = std::chrono::seconds{30};
   /// Calls carry the metadata of the call that is being served, if they are given none. Set to
   /// false when calling a server that must not see the caller's metadata.

@@ -18,7 +18,7 @@ namespace weft {
 
 /// Says how often and when with_retry() tries again. Trivially copyable on purpose, as CallOptions.
 struct RetryPolicy {
-  /// With the first.
+  /// Number of attempts, the first included.
   std::uint32_t attempts_max = 4;
   /// The wait before the next attempt grows from `wait_min` to `wait_max`, doubled and jittered each time. It
   /// is longer where the failure says so (Status::retry_after()).

@@ -88,7 +88,7 @@ class [[nodiscard("a broadcast is made when it is awaited")]] BroadcastAwaiter f
   BroadcastAwaiter(std::shared_ptr<PeerBoard> board, std::shared_ptr<Broadcast> broadcast,
                    Status failure) noexcept
       : board_(std::move(board)), broadcast_(std::move(broadcast)), failure_(std::move(failure)) {}
-  /// Only before it is awaited.
+  /// Moves only before it is awaited.
   BroadcastAwaiter(BroadcastAwaiter&& other) noexcept
       : board_(std::move(other.board_)),
         broadcast_(std::move(other.broadcast_)),

@@ -14,7 +14,7 @@ namespace weft {
 struct BroadcastOptions {
   /// Peers that have this tag (CallPeer::set_tag); empty: all.
   std::string tag{};
-  /// For the answers; above zero. A caller's deadline that is earlier takes its place.
+  /// Time for the answers; above zero. A caller's deadline that is earlier takes its place.
   Duration timeout = std::chrono::seconds{5};
   /// A peer is behind, and is left out, when more than this many calls to it are unanswered, or more than so
   /// many bytes wait to be sent to it. What a broadcast keeps for a peer is bounded by both.

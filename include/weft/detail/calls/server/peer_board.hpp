@@ -47,7 +47,7 @@ class PeerBoard {
     for (const auto& place : places_) send(place, make());
   }
 
-  /// Before the server serves. Thread: the one that makes the server.
+  /// Called before the server serves. Thread: the one that makes the server.
   void add(std::shared_ptr<PeerPlace> place) { places_.push_back(std::move(place)); }
   void forget_places() { places_.clear(); }
   /// Sets what is called when a peer has connected, and when it is gone, on its loop.

@@ -50,13 +50,15 @@ struct ServerOptions {
   /// Connections open at the same time; one more is closed at once. Above zero.
   std::size_t connections_max = 100'000;
   /// Calls that are served at the same time, over all connections and loops: those whose handlers have not
-  /// ended, or wait for a worker. One more is refused with kResourceExhausted, and one of a connection that
-  /// has eight times what nobody has. Zero: no limit but those of the connections and of memory.
+  /// ended, or wait for a worker. One more is refused with kResourceExhausted. One connection may take at
+  /// most eight times as many places as are free at that moment, so it is refused the sooner, the fuller the
+  /// server is. Zero: no limit but those of the connections and of memory.
   std::size_t calls_running_max = 0;
   /// Finds by itself how many calls run at the same time best, over all loops, and refuses the others with
-  /// kResourceExhausted; of the places a connection gets at most eight times what nobody has. For calls that
-  /// take about the same time; methods that differ have their own (HandlerOptions::adaptive_limit). Ordinary
-  /// functions, of which a loop runs one at a time, take no place. None: no such limit.
+  /// kResourceExhausted. One connection may take at most eight times as many places as are free at that
+  /// moment. For calls that take about the same time; methods that differ have their own
+  /// (HandlerOptions::adaptive_limit). Ordinary functions, of which a loop runs one at a time, take no place.
+  /// None: no such limit.
   std::optional<AdaptiveLimitOptions> adaptive_limit{};
   /// Rates of each caller; what is more is refused with kResourceExhausted, which says when to come
   /// again. A call has to pass all of them.
@@ -66,8 +68,8 @@ struct ServerOptions {
   std::shared_ptr<Authenticator> authenticator{};
   /// Says who may call what. Null: everybody may call everything.
   std::shared_ptr<Authorizer> authorizer{};
-  /// For calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their own;
-  /// kNoTimeout: none. Above zero.
+  /// Timeout for calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their
+  /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
