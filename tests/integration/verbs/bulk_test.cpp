@@ -51,10 +51,9 @@ class VerbsBulkAccesses : public VerbsTest {
     return loop().block_on(BulkPeer{*client_}.write(handle, offset, from));
   }
   MutableBytes part(std::size_t bytes) { return MutableBytes{memory_}.subspan(kGuard, bytes); }
-  /// All of the client's memory is as this leaves it.
   void clear() { std::ranges::fill(memory_, kUntouched); }
   bool is_clear() const { return testing::all_are(memory_, kUntouched); }
-  /// So is what lies around the part of so many bytes.
+  /// True when what lies around the part of so many bytes is as clear() left it.
   bool is_clear_around(std::size_t bytes) const {
     return testing::all_are(Bytes{memory_}.first(kGuard), kUntouched) &&
            testing::all_are(Bytes{memory_}.subspan(kGuard + bytes), kUntouched);

@@ -39,7 +39,7 @@ using wire::FrameFlags;
 
 constexpr std::uint64_t kId = 1;
 constexpr std::size_t kPartBytes = std::size_t{64} * 1024;
-/// As many as are copied in one turn of the loop.
+/// Bytes that are copied in one turn of the loop.
 constexpr std::size_t kManyBytes = std::size_t{1} << 20;
 constexpr std::size_t kGuardBytes = 64;
 constexpr std::byte kUntouched{0xEE};
@@ -66,7 +66,7 @@ const char* const kActNames[] = {"landed", "announces", "sends",  "misplaced", "
                                  "lost",   "time",      "turns"};
 
 /// The attachment waits to be asked for, it follows its request and its handler chooses later or at once, or
-/// it is there before the handler runs. Those that may be copied have more than one turn copies.
+/// it is there before the handler runs. What may be copied is longer than one turn copies.
 enum class Side : std::uint8_t { kAsked, kFollows, kFollowsAtOnce, kThere };
 
 std::string no_text(const MethodKey&) {
@@ -385,7 +385,7 @@ class Course final : private SessionOwner {
   bool carrier_is_there_ = false;
   std::unique_ptr<Session> session_;
   ServedCall* served_ = nullptr;
-  /// Of the handler, below its call's.
+  /// Scope of the handler, below its call's.
   std::optional<CancelScope> scope_;
   std::size_t sent_parts_ = 0;
   bool announced_ = false;
