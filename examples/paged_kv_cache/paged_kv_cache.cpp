@@ -42,6 +42,10 @@ class Decoder {
   /// Takes as many pages as the sequence has, and receives each into its place; says which they are.
   weft::Task<weft::Result<std::vector<std::size_t>>> take_over(weft::IncomingAttachment& data,
                                                                std::uint64_t sequence) {
+    if (data.size() == 0 || data.size() % kPageBytes != 0) {
+      co_return weft::user_error(2, "a sequence has one page or more, and each is sent whole",
+                                 weft::StatusCode::kInvalidArgument);
+    }
     auto pages = cache_.take(data.size() / kPageBytes);
     if (!pages) {
       co_return weft::user_error(1, "no pages are free; try another node",
@@ -54,8 +58,8 @@ class Decoder {
       cache_.give_back(*pages);
       co_return whole.status();
     }
-    std::printf("sequence %d goes on here: page 2 begins with '%c'\n", static_cast<int>(sequence),
-                static_cast<char>(cache_.page((*pages)[2])[0]));
+    std::printf("sequence %d goes on here: its last page begins with '%c'\n", static_cast<int>(sequence),
+                static_cast<char>(cache_.page(pages->back())[0]));
     co_return *std::move(pages);
   }
 

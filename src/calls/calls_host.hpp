@@ -37,6 +37,8 @@ struct CallsHost {
   Counter running;
   /// Frames of types that only a later build knows.
   Counter frames_skipped;
+  /// Pieces of attachments that nobody wants, or not any more.
+  Counter pieces_skipped;
   RefusalCounters refusals;
   MethodCounts calls;
   ConnectionTotals traffic;

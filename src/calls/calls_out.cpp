@@ -308,15 +308,12 @@ void CallsOut::on_answer_attached(const Frame& frame, const ChunkRef& chunk) {
   exchange->on_answer_attachment_end(frame, false);
 }
 
-Landing CallsOut::on_piece(wire::PieceView piece) {
+Result<Landing> CallsOut::on_piece(wire::PieceView piece) {
   landing_ = nullptr;
   Exchange* const exchange = table_.find(piece.id());
   if (exchange == nullptr) return Landing::skip();
   CallDetails* const details = exchange->details();
-  if (details == nullptr || !details->arriving().expects(piece)) {
-    session_.close(misplaced_piece(piece));
-    return Landing::skip();
-  }
+  if (details == nullptr || !details->arriving().expects(piece)) return misplaced_piece(piece);
   landing_ = exchange;
   return details->arriving().place(piece);
 }

@@ -83,8 +83,8 @@ class CallsOut {
   Landing on_attachment_ahead(const wire::FrameHeader& header);
   /// The peer asks for the attachment of `id`. Nothing happens if that does not wait.
   void on_continue(std::uint64_t id);
-  /// A piece of an answer's attachment.
-  Landing on_piece(wire::PieceView piece);
+  /// Chooses the place of a piece of an answer's attachment. A failure is the peer's breach of the protocol.
+  Result<Landing> on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);
   /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on: as
   /// many exchanges as `left` says, from `slot` of the table on, end with `why`, and those that begin there

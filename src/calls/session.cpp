@@ -94,6 +94,14 @@ bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) 
   return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
 }
 
+// A failure is the peer's breach of the protocol.
+Result<Landing> place_of(wire::PieceView piece, CallsIn& in, CallsOut& out, SessionStreams& streams) {
+  if (piece.of_item()) return streams.on_piece(piece);
+  if (piece.of_answer()) return out.on_piece(piece);
+  if (in.arriving_calls() == nullptr) return Landing::skip();
+  return in.arriving_calls()->on_piece(piece);
+}
+
 }  // namespace
 
 std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
@@ -335,14 +343,13 @@ bool Session::takes_whole(const wire::FrameHeader& header) const {
 Landing Session::on_attachment(const Frame& frame) {
   life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {
-    const wire::PieceView piece{frame.header};
-    if (piece.of_answer() && !piece.of_item()) return out_.on_piece(piece);
-    if (!piece.of_item() && in_.arriving_calls() == nullptr) return Landing::skip();
-    Result<Landing> landing =
-        piece.of_item() ? streams_.on_piece(piece) : in_.arriving_calls()->on_piece(piece);
-    if (landing.ok()) return *landing;
-    close(std::move(landing).status());
-    return Landing::skip();
+    Result<Landing> landing = place_of(wire::PieceView{frame.header}, in_, out_, streams_);
+    if (!landing.ok()) {
+      close(std::move(landing).status());
+      return Landing::skip();
+    }
+    if (landing->kind == Landing::Kind::kSkip) ++setup_.host.pieces_skipped;
+    return *landing;
   }
   if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
   if (frame.header.type == wire::FrameType::kAnswer) return out_.on_answer_attachment(frame);

@@ -219,6 +219,7 @@ ClientStats ClientCore::stats() const noexcept {
       [&stats](Session& session) { stats.calls_in_flight += session.calls_out().table().size(); });
   stats.calls_waiting = waiting_.count();
   stats.frames_skipped = host_->calls().frames_skipped.get();
+  stats.pieces_skipped = host_->calls().pieces_skipped.get();
   stats.traffic = host_->calls().traffic.sum();
   return stats;
 }

@@ -162,6 +162,7 @@ void ServerShard::count(ServerStats& stats) const {
   stats.calls += host_.calls.taken();
   stats.calls_running += host_.running.get();
   stats.frames_skipped += host_.frames_skipped.get();
+  stats.pieces_skipped += host_.pieces_skipped.get();
   stats.traffic += host_.traffic.sum();
   for (std::size_t index = 0; index < kRefusalReasons; ++index) {
     const auto reason = static_cast<RefusalReason>(index);

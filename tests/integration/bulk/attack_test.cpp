@@ -22,6 +22,9 @@
 #if WEFT_BULK_OVER_TLS
 #include "support/test_ca.hpp"
 #endif
+#if WEFT_BULK_OVER_VERBS
+#include "support/rdma_devices.hpp"
+#endif
 
 namespace weft::bulk_attacks {
 
@@ -83,6 +86,10 @@ class BulkFaults : public faults::FaultTest {
       options.tls = TlsOptions{.ca_pem = ca_.pem()};
     }
 #endif
+#if WEFT_BULK_OVER_VERBS
+    options.verbs.driver = &testing::rdma_devices();
+    options.verbs.logger = &logger();
+#endif
     return options;
   }
 
@@ -97,6 +104,7 @@ class BulkFaults : public faults::FaultTest {
 /// One access, the memory that it named, and its end.
 struct Access {
   std::vector<std::byte> memory;
+  MemoryLease lease;
   std::optional<Call<void>> call;
   std::optional<Result<void>> outcome;
 };
@@ -112,14 +120,20 @@ class BulkFaultsOver : public BulkFaults, public ::testing::WithParamInterface<c
     host_on(url.starts_with("unix") ? url + std::to_string(::getpid()) : url);
   }
 
+  /// An access of `memory`, which a device may read and write where the carrier has one, unless it is short.
+  Access access_of(const Client& client, std::vector<std::byte> memory) {
+    Access access{.memory = std::move(memory), .lease = {}, .call = {}, .outcome = {}};
+    if (access.memory.size() >= kRegion) access.lease = client.register_memory(access.memory).value();
+    return access;
+  }
   Access begin_read(Client& client, const BulkHandle& handle, std::uint64_t offset, std::size_t bytes) {
-    Access access{.memory = std::vector<std::byte>(bytes), .call = {}, .outcome = {}};
+    Access access = access_of(client, std::vector<std::byte>(bytes));
     const CallOptions options{.landing = access.memory};
     access.call.emplace(client.start<raw_read>(options, handle, offset, std::uint64_t{bytes}));
     return access;
   }
   Access begin_write(Client& client, const BulkHandle& handle, std::size_t bytes) {
-    Access access{.memory = pattern(bytes, 7), .call = {}, .outcome = {}};
+    Access access = access_of(client, pattern(bytes, 7));
     const CallOptions options{.attachment = Bytes{access.memory}};
     access.call.emplace(client.start<raw_write>(options, handle, std::uint64_t{0}));
     return access;
@@ -139,12 +153,17 @@ TEST_P(BulkFaultsOver, EndAtAnyMomentOfTheirUseAndLeaveNothing) {
     ASSERT_TRUE(loop().block_on(caller->connect()).ok());
     BulkRegion readable = share(kRegion);
     BulkRegion writable = share(kRegion);
+    // The carrier of the URL is up before the turns are counted.
+    const std::uint64_t nothing = 0;
+    ASSERT_TRUE(wait_for(caller->start<raw_read>(readable.handle(), nothing, nothing)).ok());
     std::vector<Access> accesses;
     for (int i = 0; i < 3; ++i) {
       accesses.push_back(begin_read(*caller, readable.handle(), 0, kRegion));
       accesses.push_back(begin_write(*caller, writable.handle(), kRegion));
     }
-    for (int turn = 0; turn < moment / 2; ++turn) loop().run_once(0ms);
+    // Each of the first turns, and later ones, after which some of it has moved.
+    const int turns = moment < 16 ? moment / 2 : moment * 4;
+    for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
     readable.revoke();
     writable.revoke();
     const int how = moment % 4;
@@ -228,11 +247,12 @@ TEST_P(BulkFaultsOver, GiveNothingForOffsetsAndLengthsThatWrapAround) {
 }
 
 const char* const kUrls[] = {
-    "tcp://127.0.0.1:0",
-    "memory://bulk",
-    "unix:///tmp/weft_bulk_faults_",
+    "tcp://127.0.0.1:0",   "memory://bulk", "unix:///tmp/weft_bulk_faults_",
 #if WEFT_BULK_OVER_TLS
     "tls://127.0.0.1:0",
+#endif
+#if WEFT_BULK_OVER_VERBS
+    "verbs://127.0.0.1:0",
 #endif
 };
 INSTANTIATE_TEST_SUITE_P(Each, BulkFaultsOver, ::testing::ValuesIn(kUrls));

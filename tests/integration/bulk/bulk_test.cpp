@@ -11,6 +11,9 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "weft/detail/bulk/bulk_host.hpp"
 #include "weft/detail/bulk/bulk_peer.hpp"
+#if WEFT_BULK_OVER_VERBS
+#include "support/rdma_devices.hpp"
+#endif
 
 namespace weft::bulk_testing {
 namespace {
@@ -22,10 +25,13 @@ using testing::turn_until;
 constexpr std::size_t kLarge = std::size_t{9} << 20;
 constexpr std::size_t kSome = std::size_t{2} << 20;
 
-/// Over each carrier of this build that needs no device.
+/// Over each carrier of this build, over verbs on devices that exist in the process only.
 class BulkHandles : public testing::RpcTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
+#if WEFT_BULK_OVER_VERBS
+    transport_options.verbs.driver = &testing::rdma_devices();
+#endif
     ServerOptions options{.listen = {std::string{GetParam()} + "://127.0.0.1:0"}, .threads = 2};
     server = &serve(std::move(options), [this](Server& its) { host.emplace(its); });
     caller = &client(*server);
@@ -195,7 +201,7 @@ TEST_P(BulkHandles, AreSharedForSomeMemoryAndSomeRightOnly) {
 
 TEST_P(BulkHandles, AreNoMoreAtATimeThanTheHostMayShare) {
   constexpr std::size_t kMost = 5;
-  Server other{ServerOptions{.listen = {std::string{GetParam()} + "://127.0.0.1:0"}}};
+  Server other{ServerOptions{.listen = {std::string{GetParam()} + "://127.0.0.1:0"}}, transport_options};
   BulkHost few{other, BulkHostOptions{.regions_max = kMost}};
   std::vector<BulkRegion> regions;
   const auto share_one = [&] { return few.share(testing::counted_pattern(100, live), BulkRights::kRead); };
@@ -213,8 +219,19 @@ TEST_P(BulkHandles, AreNoMoreAtATimeThanTheHostMayShare) {
   EXPECT_TRUE(share_one().ok());
 }
 
+TEST_P(BulkHandles, GoByTheCarrierThatTheirUrlNames) {
+  BulkRegion region = share(1000);
+  std::vector<std::byte> memory(1000);
+  EXPECT_TRUE(read(region.handle(), 0, memory).ok());
+  EXPECT_EQ(caller->carried_by(), GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, BulkHandles, ::testing::Values(WEFT_BULK_SCHEMES),
                          [](const auto& its) { return std::string{its.param}; });
+#if WEFT_BULK_OVER_VERBS
+INSTANTIATE_TEST_SUITE_P(OverVerbs, BulkHandles, ::testing::Values("verbs"),
+                         [](const auto& its) { return std::string{its.param}; });
+#endif
 
 }  // namespace
 }  // namespace weft::bulk_testing

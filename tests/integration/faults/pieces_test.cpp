@@ -106,23 +106,30 @@ TEST_F(PiecesFromAPeer, ThatDoNotComeNextEndTheConnectionAndAreCounted) {
     EXPECT_TRUE(
         eventually([&] { return server.stats().refused[RefusalReason::kMisplacedPiece] == before + 1; }));
   }
-  for (const std::string& bad : {header_bytes({.type = FrameType::kPiece, .id = 2}),
-                                 piece({.id = 2, .offset = 0, .bytes = 8}, FrameFlags::kInPieces),
-                                 frame_bytes({.type = FrameType::kPiece, .id = 2}, "a body", "and bytes")}) {
+  const std::pair<std::string, RefusalReason> bad_frames[] = {
+      {header_bytes({.type = FrameType::kPiece, .id = 2}), RefusalReason::kUnexpectedField},  // of no bytes
+      {piece({.id = 2, .offset = 0, .bytes = 8}, FrameFlags::kInPieces), RefusalReason::kUnknownFlags},
+      {frame_bytes({.type = FrameType::kPiece, .id = 2}, "a body", "and bytes"),
+       RefusalReason::kUnexpectedField}};
+  for (const auto& [bad, reason] : bad_frames) {
     HostilePeer peer = greeted(server);
+    const std::uint64_t before = server.stats().refused[reason];
     peer.send(announcement(2, kWhole) + bad);
     EXPECT_TRUE(peer.closed_by_other_side());
+    EXPECT_TRUE(eventually([&] { return server.stats().refused[reason] == before + 1; }))
+        << to_string(reason);
   }
   EXPECT_TRUE(at_rest(server));
 }
 
-TEST_F(PiecesFromAPeer, ForNobodyAreDroppedByTheThousand) {
+TEST_F(PiecesFromAPeer, ForNobodyAreDroppedByTheThousandAndCounted) {
   Server& server = serve_all();
   HostilePeer peer = greeted(server);
   const std::string one = piece({.id = 77, .offset = 5, .bytes = 3});
   const std::string of_answer = piece({.id = 78, .offset = 0, .bytes = 3, .of_answer = true, .last = true});
   for (int i = 0; i < 10'000; ++i) peer.send(one + of_answer);
   expect_sum(peer);
+  EXPECT_EQ(server.stats().pieces_skipped, 20'000u);
   EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
 
@@ -136,6 +143,7 @@ TEST_F(PiecesFromAPeer, ThatWereAnnouncedAndDoNotComeFailTheirCallAndNoOther) {
   expect_code(peer, 2, StatusCode::kUnavailable);
   peer.send(piece({.id = 2, .offset = 80, .bytes = 80}));  // too late
   expect_sum(peer);
+  EXPECT_EQ(server.stats().pieces_skipped, 1u);
   peer.send(announcement(3, kWhole, 50'000));
   expect_code(peer, 3, StatusCode::kDeadlineExceeded);
   expect_sum(peer);
@@ -181,6 +189,7 @@ TEST_F(PiecesFromAPeer, OfCallsThatAreGivenUpAgainAndAgainLeaveNothing) {
     expect_code(peer, id, StatusCode::kCancelled);
   }
   expect_sum(peer);
+  EXPECT_EQ(server.stats().pieces_skipped, 2000u) << "one behind each cancel";
   EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
 
@@ -206,9 +215,10 @@ TEST_F(PiecesFromAPeer, ThatBreakOffWithTheirConnectionLeaveNothing) {
 /// A server that answers the first request of its client with bytes.
 class PiecesFromAServer : public FaultTest {
  protected:
-  /// The answer of a call with a landing of `kWhole` bytes to what the server sends after its request.
+  /// The answer of a call with a landing of `kWhole` bytes to what the server sends after its request;
+  /// `skipped` gets what the client counts of pieces for nobody.
   template <typename Answer>
-  Status answered(Answer answer) {
+  Status answered(Answer answer, std::uint64_t* skipped = nullptr) {
     HostileListener listener;
     std::thread server{[&] {
       HostilePeer peer = listener.accept();
@@ -223,6 +233,7 @@ class PiecesFromAServer : public FaultTest {
     std::vector<std::byte> landing(kWhole);
     Status status =
         wait_for(caller.start<&add>(CallOptions{.timeout = 500ms, .landing = landing}, 1, 2)).status();
+    if (skipped != nullptr) *skipped = caller.stats().pieces_skipped;
     caller.close();
     server.join();
     return status;
@@ -237,6 +248,11 @@ class PiecesFromAServer : public FaultTest {
     append_padded(bytes, body);
     return bytes;
   }
+  static void expect_misplaced(const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_EQ(status.layer(), Layer::kWire);
+    EXPECT_EQ(status.native(), static_cast<int>(wire::FrameFault::kMisplacedPiece)) << status.to_string();
+  }
   static std::string first(std::uint64_t id) {
     return head(id) + piece({.id = id, .offset = 0, .bytes = 80, .of_answer = true});
   }
@@ -246,21 +262,28 @@ TEST_F(PiecesFromAServer, LandHoweverTheyAreCut) {
   EXPECT_TRUE(answered([](std::uint64_t id) { return head(id) + pieces(id, kWhole, 9999, true); }).ok());
 }
 
-TEST_F(PiecesFromAServer, ThatDoNotComeNextEndTheConnection) {
-  EXPECT_EQ(answered([](std::uint64_t id) {
-              return first(id) + piece({.id = id, .offset = 160, .bytes = 80, .of_answer = true});
-            }).code(),
-            StatusCode::kUnavailable);
-  EXPECT_EQ(answered([](std::uint64_t id) {
-              return first(id) +
-                     piece({.id = id, .offset = 80, .bytes = kWhole, .of_answer = true, .last = true});
-            }).code(),
-            StatusCode::kUnavailable);
+TEST_F(PiecesFromAServer, ThatDoNotComeNextEndTheConnectionWhoseCallsAreToldWhy) {
+  expect_misplaced(answered([](std::uint64_t id) {
+    return first(id) + piece({.id = id, .offset = 160, .bytes = 80, .of_answer = true});
+  }));
+  expect_misplaced(answered([](std::uint64_t id) {
+    return first(id) + piece({.id = id, .offset = 80, .bytes = kWhole, .of_answer = true, .last = true});
+  }));
   // Without an announcement.
-  EXPECT_EQ(answered([](std::uint64_t id) {
-              return piece({.id = id, .offset = 0, .bytes = 80, .of_answer = true});
-            }).code(),
-            StatusCode::kUnavailable);
+  expect_misplaced(answered(
+      [](std::uint64_t id) { return piece({.id = id, .offset = 0, .bytes = 80, .of_answer = true}); }));
+}
+
+TEST_F(PiecesFromAServer, ForNobodyAreDroppedAndCounted) {
+  std::uint64_t skipped = 0;
+  const Status status = answered(
+      [](std::uint64_t id) {
+        return head(id) + piece({.id = id + 1, .offset = 7, .bytes = 80, .of_answer = true}) +
+               piece({.id = id + 1, .offset = 7, .bytes = 80}) + pieces(id, kWhole, 9999, true);
+      },
+      &skipped);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(skipped, 2u);
 }
 
 TEST_F(PiecesFromAServer, ThatDoNotComeEndWithTheCallsTime) {

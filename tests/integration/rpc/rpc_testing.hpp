@@ -65,7 +65,7 @@ class RpcTest : public ::testing::Test {
   template <typename Fill>
   Server& serve(ServerOptions options, Fill fill) {
     if (options.listen.empty()) options.listen = {kAnyPort};
-    servers_.push_back(std::make_unique<Server>(std::move(options)));
+    servers_.push_back(std::make_unique<Server>(std::move(options), transport_options));
     fill(*servers_.back());
     servers_.back()->start().value();
     return *servers_.back();
@@ -84,7 +84,7 @@ class RpcTest : public ::testing::Test {
 
   Client& client(const std::string& url, ClientOptions options = {}) {
     options.connect = url;
-    clients_.push_back(std::make_unique<Client>(loop(), std::move(options)));
+    clients_.push_back(std::make_unique<Client>(loop(), std::move(options), transport_options));
     return *clients_.back();
   }
   Client& client(const Server& server, ClientOptions options = {}) {
@@ -105,6 +105,9 @@ class RpcTest : public ::testing::Test {
     return loop().block_on(wait_answer(std::move(call)));
   }
   Result<void> connect(Client& client) { return loop().block_on(client.connect()); }
+
+  /// Options of what is made from now on.
+  TransportOptions transport_options;
 
  private:
   template <typename R>

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-8: attachments travel in pieces over each carrier: other frames pass them, they take turns, a transfer
+// that is given up ends on the wire, and checksums cover them.
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "integration/rpc/rpc_testing.hpp"
+#if WEFT_PIECES_OVER_TLS
+#include "support/test_ca.hpp"
+#endif
+
+namespace weft::testing::pieces_over_tests {
+namespace {
+
+constexpr std::size_t kMany = std::size_t{64} << 20;
+/// More than a piece has on any carrier.
+constexpr std::size_t kSome = std::size_t{2} << 20;
+/// Bytes of kMany that may have left before a transfer ends that is given up after kSome: those that wait in
+/// sockets, and a few pieces of 1 MiB at most.
+constexpr std::uint64_t kFewBytes = std::uint64_t{16} << 20;
+
+int small(int number) {
+  return number;
+}
+
+/// Notes in which order calls began, and what became of their answers. Thread: any.
+class Journal {
+ public:
+  std::size_t take(CallContext& context, int name) {
+    began(name);
+    return context.attachment().size();
+  }
+  int small(int name) {
+    began(name);
+    return name;
+  }
+  std::size_t produce(CallContext& context, std::uint64_t bytes) {
+    context.set_attachment(Buffer::adopt(pattern(bytes)));
+    context.on_answer_sent([notes = notes_](bool sent) {
+      const std::lock_guard lock{notes->mutex};
+      notes->sent.push_back(sent);
+    });
+    return bytes;
+  }
+  std::size_t produce_and_hang_up(CallContext& context, std::uint64_t bytes) {
+    context.close_connection();
+    return produce(context, bytes);
+  }
+
+  std::vector<int> order() const {
+    const std::lock_guard lock{notes_->mutex};
+    return notes_->order;
+  }
+  /// Says of each answer that has left, or never will, which of these it is.
+  std::vector<bool> answers_sent() const {
+    const std::lock_guard lock{notes_->mutex};
+    return notes_->sent;
+  }
+
+ private:
+  struct Notes {
+    std::mutex mutex;
+    std::vector<int> order;
+    std::vector<bool> sent;
+  };
+  void began(int name) {
+    const std::lock_guard lock{notes_->mutex};
+    notes_->order.push_back(name);
+  }
+
+  /// Answers end with their server, which is after this.
+  std::shared_ptr<Notes> notes_ = std::make_shared<Notes>();
+};
+
+struct Way {
+  const char* name;
+  const char* url;
+  /// The server runs on the loop of the client. UCX takes memory back with the help of the peer, which has to
+  /// run meanwhile.
+  bool here = true;
+};
+
+class PiecesOver : public RpcTest, public ::testing::WithParamInterface<Way> {
+ protected:
+  template <typename Fill>
+  Server& serve_over(Fill fill, ServerOptions options = {}) {
+    const std::string url = GetParam().url;
+    options.listen = {url.starts_with("unix") ? url + std::to_string(::getpid()) : url};
+    options.threads = 1;
+    be_server();
+    Server& server = GetParam().here ? serve_here(std::move(options), fill) : serve(std::move(options), fill);
+    be_client();
+    return server;
+  }
+  Server& serve_journal(ServerOptions options = {}) {
+    const auto fill = [this](Server& server) {
+      server.register_handler<&Journal::take>(&journal);
+      server.register_handler<&Journal::small>(&journal);
+      server.register_handler<&Journal::produce>(&journal);
+      server.register_handler<&Journal::produce_and_hang_up>(&journal);
+    };
+    return serve_over(fill, std::move(options));
+  }
+
+  Journal journal;
+
+ private:
+  // What is made next. In no template: g++ 12 ends with an error of its own there.
+#if WEFT_PIECES_OVER_TLS
+  void be_server() {
+    transport_options.tls = TlsOptions{.certificates = { ca_.issue() }};
+  }
+  void be_client() { transport_options.tls = TlsOptions{.ca_pem = ca_.pem()}; }
+
+  TestCa ca_;
+#else
+  void be_server() {}
+  void be_client() {}
+#endif
+};
+
+TEST_P(PiecesOver, LetSmallCallsPass) {
+  Client& caller = client(serve_journal());
+  ASSERT_TRUE(connect(caller).ok());
+  const std::vector<std::byte> memory(kMany);
+  auto large = caller.start<&Journal::take>(CallOptions{.attachment = Bytes{memory}}, 1);
+  auto little = caller.start<&Journal::small>(2);
+  EXPECT_EQ(wait_for(std::move(little)).value(), 2);
+  EXPECT_EQ(wait_for(std::move(large)).value(), kMany);
+  EXPECT_EQ(journal.order(), (std::vector<int>{2, 1}));
+}
+
+TEST_P(PiecesOver, OfSeveralAttachmentsTakeTurns) {
+  Client& caller = client(serve_journal());
+  ASSERT_TRUE(connect(caller).ok());
+  const std::vector<std::byte> memory(kMany);
+  auto large = caller.start<&Journal::take>(CallOptions{.attachment = Bytes{memory}}, 1);
+  auto medium = caller.start<&Journal::take>(CallOptions{.attachment = Bytes{memory}.first(kSome)}, 2);
+  EXPECT_EQ(wait_for(std::move(medium)).value(), kSome);
+  EXPECT_FALSE(large.done());
+  EXPECT_EQ(wait_for(std::move(large)).value(), kMany);
+  EXPECT_EQ(journal.order(), (std::vector<int>{2, 1}));
+}
+
+TEST_P(PiecesOver, OfAnswersTakeTurnsAndLandInTheirOwnPlaces) {
+  Client& caller = client(serve_journal());
+  std::vector<std::byte> first(kMany);
+  std::vector<std::byte> second(kSome + 1);
+  auto large = caller.start<&Journal::produce>(CallOptions{.landing = first}, kMany);
+  auto medium = caller.start<&Journal::produce>(CallOptions{.landing = second}, kSome + 1);
+  EXPECT_EQ(wait_for(std::move(medium)).value(), kSome + 1);
+  EXPECT_FALSE(large.done());
+  EXPECT_EQ(wait_for(std::move(large)).value(), kMany);
+  EXPECT_TRUE(same_bytes(first, pattern(kMany)));
+  EXPECT_TRUE(same_bytes(second, pattern(kSome + 1)));
+  ASSERT_TRUE(turn_until(loop(), [&] { return journal.answers_sent().size() == 2; }));
+  EXPECT_EQ(journal.answers_sent(), (std::vector<bool>{true, true}));
+}
+
+TEST_P(PiecesOver, OfARequestThatIsCancelledStayAway) {
+  Server& server = serve_journal();
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  std::vector<std::byte> memory(kMany);
+  {
+    auto dropped = caller.start<&Journal::take>(CallOptions{.attachment = Bytes{memory}}, 1);
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().traffic.bytes_received >= kSome; }));
+  }
+  std::ranges::fill(memory, std::byte{1});  // it is the caller's again
+  EXPECT_EQ(call<&Journal::small>(caller, 2).value(), 2);
+  EXPECT_EQ(journal.order(), (std::vector<int>{2}));
+  EXPECT_LT(server.stats().traffic.bytes_received, kFewBytes);
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+  EXPECT_EQ(call<&Journal::take>(caller, CallOptions{.attachment = Bytes{memory}}, 3).value(), kMany);
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(PiecesOver, OfAnAnswerThatIsCancelledStayAway) {
+  Server& server = serve_journal();
+  Client& caller = client(server);
+  std::vector<std::byte> landing(kMany);
+  {
+    auto dropped = caller.start<&Journal::produce>(CallOptions{.landing = landing}, kMany);
+    ASSERT_TRUE(turn_until(loop(), [&] { return caller.stats().traffic.bytes_received >= kSome; }));
+  }
+  landing.clear();
+  landing.shrink_to_fit();  // the sanitizer sees it when something still lands here
+  EXPECT_EQ(call<&Journal::small>(caller, 2).value(), 2);
+  ASSERT_TRUE(turn_until(loop(), [&] { return !journal.answers_sent().empty(); }));
+  EXPECT_EQ(journal.answers_sent(), (std::vector<bool>{false}));
+  EXPECT_LT(server.stats().traffic.bytes_sent, kFewBytes);
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(PiecesOver, OfAnAnswerThatNobodyTakesAreNotSent) {
+  Server& server = serve_journal();
+  Client& caller = client(server);
+  EXPECT_EQ(loop().block_on(caller.call<&Journal::produce>(kMany)).value(), kMany);
+  std::vector<std::byte> too_small(10);
+  EXPECT_EQ(call<&Journal::produce>(caller, CallOptions{.landing = too_small}, kMany).status().code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(call<&Journal::small>(caller, 2).value(), 2);
+  EXPECT_LT(server.stats().traffic.bytes_sent, kFewBytes);
+}
+
+TEST_P(PiecesOver, OfARequestThatIsRefusedAreNotSent) {
+  Server& server = serve_over([](Server& its) { its.register_handler<small>(); });
+  Client& caller = client(server);
+  const std::vector<std::byte> memory(kMany);
+  EXPECT_EQ(call<small>(caller, CallOptions{.attachment = Bytes{memory}}, 1).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(call<small>(caller, 1).value(), 1);
+  EXPECT_LT(server.stats().traffic.bytes_received, kFewBytes);
+}
+
+TEST_P(PiecesOver, CarryChecksums) {
+  ServerOptions options;
+  options.checksums = true;
+  Client& caller = client(serve_journal(std::move(options)));
+  for (const std::size_t bytes : {std::size_t{200'001}, kSome + 3, 4 * kSome}) {
+    std::vector<std::byte> landing(bytes);
+    EXPECT_EQ(call<&Journal::produce>(caller, CallOptions{.landing = landing}, bytes).value(), bytes);
+    EXPECT_TRUE(same_bytes(landing, pattern(bytes))) << bytes;
+    EXPECT_EQ(call<&Journal::take>(caller, CallOptions{.attachment = Bytes{landing}}, 1).value(), bytes);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(PiecesOver, AreSentBeforeTheirConnectionEnds) {
+  Client& caller = client(serve_journal());
+  std::vector<std::byte> landing(kMany);
+  EXPECT_EQ(call<&Journal::produce_and_hang_up>(caller, CallOptions{.landing = landing}, kMany).value(),
+            kMany);
+  EXPECT_TRUE(same_bytes(landing, pattern(kMany)));
+}
+
+const Way kWays[] = {
+    {"Tcp", "tcp://127.0.0.1:0"},        {"Unix", "unix:///tmp/weft_pieces_"}, {"Memory", "memory://pieces"},
+#if WEFT_PIECES_OVER_TLS
+    {"Tls", "tls://127.0.0.1:0"},
+#endif
+#if WEFT_PIECES_OVER_UCX
+    {"Ucx", "ucx://127.0.0.1:0", false},
+#endif
+};
+INSTANTIATE_TEST_SUITE_P(Each, PiecesOver, ::testing::ValuesIn(kWays),
+                         [](const auto& its) { return std::string{its.param.name}; });
+
+}  // namespace
+}  // namespace weft::testing::pieces_over_tests
