@@ -86,6 +86,7 @@ TEST_F(BlockingFleets, TakeAttachmentsAndMetadata) {
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
   EXPECT_EQ(answer->value, sent.size());
   EXPECT_EQ(answer->attachment.size(), sent.size());
+  EXPECT_EQ(blocking(fleet).call_with_attachment<add>(1, 2).value().value, 3);
   Metadata metadata;
   ASSERT_TRUE(metadata.set("tenant", "ann").ok());
   const FleetCallOptions with_metadata{.call = {.metadata = metadata.view()}};

@@ -126,7 +126,7 @@ TEST_F(FleetsOfOtherLoops, TakeWhatACallCarries) {
   const LoopFleet fleet = make();
   const std::vector<std::byte> bytes(300'000, std::byte{7});
   const FleetCallOptions with_bytes{.call = {.attachment = Bytes{bytes}}};
-  const auto answer = home_->block_on(fleet.call_with_attachment<with_attachment>(with_bytes));
+  const auto answer = home_->block_on(fleet.call<with_attachment>(with_bytes).with_attachment());
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
   EXPECT_EQ(answer->value, bytes.size());
   EXPECT_EQ(answer->attachment.size(), bytes.size());
