@@ -34,7 +34,8 @@ class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
   BlockingClient(const BlockingClient&) = delete;
   BlockingClient& operator=(const BlockingClient&) = delete;
 
-  /// As CallClient::register_method(), from another thread than the client's own. Throws std::bad_alloc.
+  /// As detail::CallClient::register_method(), from another thread than the client's own. Throws
+  /// std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// The seam for BlockingCalls.

@@ -51,8 +51,8 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   FleetClient(const FleetClient&) = delete;
   FleetClient& operator=(const FleetClient&) = delete;
 
-  /// The seam for FunctionServer, as CallClient::register_method(), for all servers of the list and those
-  /// that come into it. Before the first call. Throws std::bad_alloc.
+  /// The seam for FunctionServer, as detail::CallClient::register_method(), for all servers of the list and
+  /// those that come into it. Before the first call. Throws std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
