@@ -13,7 +13,7 @@
 namespace weft {
 
 /// A client for programs without a loop: it runs one on a thread of its own, and its calls block the threads
-/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto reply =
+/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto answer =
 /// client.call<f>(x);`
 ///
 /// It connects at the first call. Where the system gives no loop or thread, every call fails with the reason.

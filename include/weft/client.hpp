@@ -15,7 +15,7 @@
 namespace weft {
 
 /// Calls functions of one server, over one connection: a detail::CallClient whose arguments and results are
-/// written and read by the codec: `Result<R> reply = co_await client.call<f>(arguments...);`. Thread, life:
+/// written and read by the codec: `Result<R> answer = co_await client.call<f>(arguments...);`. Thread, life:
 /// as detail::CallClient; other threads write blocking(client) or on_loop_of(client).
 ///
 /// A client serves too: what is registered before its first call, or connect(), the server calls over the

@@ -19,7 +19,7 @@
 namespace weft {
 
 /// Calls functions of one server over several connections: a detail::CallPool whose arguments and results are
-/// written and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as
+/// written and read by the codec: `Result<R> answer = co_await pool.call<f>(arguments...);`. Thread, life: as
 /// detail::CallPool.
 ///
 /// A pool serves too, as a Client does: what is registered before its first call, or connect(), the server

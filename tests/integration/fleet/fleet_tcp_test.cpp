@@ -68,12 +68,12 @@ class FleetsOverSockets : public RpcTest {
     const FleetCallOptions options{.call = {.timeout = 60s}};
     for (std::uint32_t number = 0; !load->stops; ++number) {
       auto call = load->fleet->call<twice_again>(options, number);
-      Result<std::uint32_t> reply = co_await std::move(call);
-      if (reply.ok() && *reply == number * 2) {
+      Result<std::uint32_t> answer = co_await std::move(call);
+      if (answer.ok() && *answer == number * 2) {
         ++load->answered;
       } else {
-        load->failures.push_back(reply.ok() ? Status{StatusCode::kInternal, Layer::kRpc, "wrong"}
-                                            : reply.status());
+        load->failures.push_back(answer.ok() ? Status{StatusCode::kInternal, Layer::kRpc, "wrong"}
+                                             : answer.status());
       }
     }
   }
@@ -195,8 +195,8 @@ Task<void> call_often(FleetClient* fleet, std::size_t* allocations, bool* done) 
   for (std::uint32_t number = 0; number < 2000; ++number) {
     if (number == 1000) *allocations = heap_allocations();
     auto call = fleet->call<twice_again>(number);
-    Result<std::uint32_t> reply = co_await std::move(call);
-    EXPECT_TRUE(reply.ok());
+    Result<std::uint32_t> answer = co_await std::move(call);
+    EXPECT_TRUE(answer.ok());
   }
   *allocations = heap_allocations() - *allocations;
   *done = true;
@@ -226,8 +226,8 @@ Task<void> call_with_little_memory(FleetClient* fleet, std::size_t which, Lean* 
   fail_allocation(which);
   try {
     auto call = fleet->call<twice_again>(options, 21u);
-    const Result<std::uint32_t> reply = co_await std::move(call);
-    lean->answered = reply.ok();
+    const Result<std::uint32_t> answer = co_await std::move(call);
+    lean->answered = answer.ok();
   } catch (const std::bad_alloc&) {
     lean->answered = false;
   }

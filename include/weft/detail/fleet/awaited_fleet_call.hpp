@@ -24,7 +24,7 @@ class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...
   static constexpr bool kGivesAnswer = kReturns == Returns::kAnswer;
   using R = typename Body::Value;
   using Outcome = std::conditional_t<kGivesAnswer, Result<Answer<R>>, Result<R>>;
-  using Calling = Task<FleetAnswer<Body>>;
+  using Calling = Task<FleetOutcome<Body>>;
 
  public:
   AwaitedFleetCall(std::shared_ptr<FleetCore> core, const MethodKey& method, const FleetCallOptions& options,

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> reply =
+/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> answer =
 /// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, also when the fleet has
 /// ended: calls fail with kCancelled then.
 ///
@@ -57,12 +57,12 @@ class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
     return wait<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-  FleetReplies<detail::ResultOfMethod<M>> make_call_all(const FleetCallOptions& options,
+  FleetAnswers<detail::ResultOfMethod<M>> make_call_all(const FleetCallOptions& options,
                                                         Given&&... arguments) const {
     return wait<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-  FleetReplies<detail::ResultOfMethod<M>> make_call_quorum(std::size_t wanted,
+  FleetAnswers<detail::ResultOfMethod<M>> make_call_quorum(std::size_t wanted,
                                                            const FleetCallOptions& options,
                                                            Given&&... arguments) const {
     return wait<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);

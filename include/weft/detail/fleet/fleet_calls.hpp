@@ -62,7 +62,7 @@ class FleetCalls {
   }
 
   /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
-  /// ejected or not, and gives all outcomes, in the order of the servers' URLs: FleetReplies<R>. Counts as
+  /// ejected or not, and gives all outcomes, in the order of the servers' URLs: FleetAnswers<R>. Counts as
   /// one call. A server that cannot be reached fails its part; nothing is tried again. Without a list it
   /// waits for one. Errors: as call(), when there is no server to ask.
   template <auto M, typename... Given>

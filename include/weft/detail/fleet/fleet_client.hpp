@@ -23,7 +23,7 @@
 namespace weft {
 
 /// Calls functions of many servers that serve the same, by a name that says which they are:
-/// `Result<R> reply = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
+/// `Result<R> answer = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
 /// chooses, and to another when that certainly did not run it, or when it is idempotent. Servers are
 /// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
 /// no more. call() and its like are those of detail::FleetCalls, and each gives what is awaited, once.
@@ -76,14 +76,14 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
     return {core_, detail::method_key<M>, options, source<M>(std::forward<Given>(arguments)...)};
   }
   template <auto M, typename... Given>
-  Task<FleetReplies<detail::ResultOfMethod<M>>> make_call_all(const FleetCallOptions& options,
+  Task<FleetAnswers<detail::ResultOfMethod<M>>> make_call_all(const FleetCallOptions& options,
                                                               Given&&... arguments) const {
     return detail::fleet_call_all<Body<M, Given...>>(core_, detail::method_key<M>, options,
                                                      detail::kAllServers,
                                                      source<M>(std::forward<Given>(arguments)...));
   }
   template <auto M, typename... Given>
-  Task<FleetReplies<detail::ResultOfMethod<M>>> make_call_quorum(std::size_t wanted,
+  Task<FleetAnswers<detail::ResultOfMethod<M>>> make_call_quorum(std::size_t wanted,
                                                                  const FleetCallOptions& options,
                                                                  Given&&... arguments) const {
     return detail::fleet_call_quorum<Body<M, Given...>>(core_, detail::method_key<M>, options, wanted,

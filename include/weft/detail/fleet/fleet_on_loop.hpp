@@ -105,7 +105,7 @@ class [[nodiscard("a call is made when it is awaited")]] OneCallOnLoop final
 /// The way to a fleet of another loop: what `weft::on_loop_of(fleet)` gives. May be copied, kept and used by
 /// any thread, also when the fleet has ended: calls fail with kCancelled then.
 ///
-/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto reply =
+/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto answer =
 /// co_await weft::on_loop_of(fleet).call<f>(x);`, or behind that `.with_attachment()`. Arguments are encoded
 /// here; the answer is decoded on the fleet's loop. The deadline and the metadata that the coroutine carries
 /// go along, and its cancel reaches the call. Errors beside theirs: kCancelled when the fleet's loop was
