@@ -50,8 +50,8 @@ void stay_on(unsigned processor) {
 template <typename Calls>
 weft::Task<int> call_often(Calls& calls, std::string_view text) {
   for (int i = 0; i < kCallsOfEach; ++i) {
-    const auto reply = co_await calls.template call<same>(text);
-    must(reply.ok());
+    const auto answer = co_await calls.template call<same>(text);
+    must(answer.ok());
   }
   co_return 0;
 }

@@ -47,7 +47,7 @@ Task<void> ChurnLoad::call_once(ChurnLoad* load, std::size_t kind, std::int64_t 
   Outcomes& outcomes = load->outcomes_[kind];
   ++outcomes.begun;
   const std::uint32_t number = load->number_++;
-  Task<Result<std::uint32_t>> call = load->fleet_.call<twice_again>(number);
+  auto call = load->fleet_.call<twice_again>(number);
   Result<std::uint32_t> answer = co_await std::move(call);
   if (answer.ok() && *answer == number * 2) {
     ++outcomes.answered;

@@ -63,7 +63,7 @@ void add_server_flags(CLI::App& command, ServerOptions& options) {
   add_mode(command, options.mode);
   add_congestion(command, options.congestion);
   add_tls_server_flags(command, options.tls);
-  command.add_flag("--nobatch", options.nobatch, "One write for each reply");
+  command.add_flag("--nobatch", options.nobatch, "One write for each answer");
 }
 
 void add_client_flags(CLI::App& command, ClientOptions& options) {
@@ -76,7 +76,9 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
       ->transform(bytes)
       ->check(CLI::Range(std::uint64_t{0}, kLargest).description(""))
       ->type_name("BYTES");
-  command.add_option("--reply", options.reply_bytes, "Payload of an answer (default: the request, echoed)")
+  command
+      .add_option("--reply", options.asked_answer_bytes,
+                  "Payload of an answer (default: the request, echoed)")
       ->transform(bytes)
       ->check(CLI::Range(std::uint64_t{0}, kLargest).description(""))
       ->type_name("BYTES");

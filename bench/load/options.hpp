@@ -98,7 +98,7 @@ struct ServerOptions {
   LoopMode mode = LoopMode::kWait;
   /// A TCP congestion control the kernel knows; empty means the system's default.
   std::string congestion = {};
-  /// One write for each reply, to show what batching is worth.
+  /// One write for each answer, to show what batching is worth.
   bool nobatch = false;
   UcxFlags ucx = {};
   RdmaFlags rdma = {};
@@ -123,7 +123,7 @@ struct ClientOptions {
   double seconds = 2;
   double warmup_seconds = 0.5;
   /// The answer's size; without it the request is echoed.
-  std::optional<std::uint64_t> reply_bytes = {};
+  std::optional<std::uint64_t> asked_answer_bytes = {};
   /// Calls per second over all connections (open loop); 0 means as many as the answers allow (closed loop).
   double rate = 0;
   bool attachment = false;
@@ -143,7 +143,7 @@ struct ClientOptions {
   /// Shows no progress.
   bool silent = false;
 
-  std::uint64_t answer_bytes() const { return reply_bytes.value_or(size_bytes); }
+  std::uint64_t answer_bytes() const { return asked_answer_bytes.value_or(size_bytes); }
 };
 
 }  // namespace weft::load

@@ -49,16 +49,16 @@ constexpr std::uint64_t truncated_tag(std::uint64_t tag, std::uint64_t bytes) {
   return bytes >= kTagBytes ? tag : tag & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }
 
-/// True when `reply` answers the call `tag` of `request_bytes` with `reply_bytes` of the right content: its
+/// True when `answer` answers the call `tag` of `request_bytes` with `answer_bytes` of the right content: its
 /// length, its tag, a word in the middle, the last whole word, and one word in every 64 KiB.
-inline bool reply_intact(Bytes reply, std::uint64_t reply_bytes, std::uint64_t tag,
-                         std::uint64_t request_bytes) {
-  if (reply.size() != reply_bytes) return false;
-  if (read_tag(reply) != truncated_tag(tag, std::min(request_bytes, reply_bytes))) return false;
-  const std::uint64_t words = reply.size() / 8;
+inline bool answer_intact(Bytes answer, std::uint64_t answer_bytes, std::uint64_t tag,
+                          std::uint64_t request_bytes) {
+  if (answer.size() != answer_bytes) return false;
+  if (read_tag(answer) != truncated_tag(tag, std::min(request_bytes, answer_bytes))) return false;
+  const std::uint64_t words = answer.size() / 8;
   if (words < 2) return true;
   const auto holds = [&](std::uint64_t index) {
-    return weft::detail::load_le<std::uint64_t>(reply.data() + index * 8) == pattern_word(index);
+    return weft::detail::load_le<std::uint64_t>(answer.data() + index * 8) == pattern_word(index);
   };
   if (!holds(words - 1) || !holds(std::max<std::uint64_t>(words / 2, 1))) return false;
   constexpr std::uint64_t kStride = 64 * 1024 / 8;

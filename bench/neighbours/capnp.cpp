@@ -78,7 +78,7 @@ class Measurement {
     load::write_tag(std::as_writable_bytes(std::span{payload.begin(), payload.size()}), tag);
     return request.send().then(
         [this, started_ns, tag, echo = kj::mv(echo)](capnp::Response<Echo::SayResults>&& answer) mutable {
-          if (load::reply_intact(bytes_of(answer.getPayload()), pattern_.size(), tag, pattern_.size())) {
+          if (load::answer_intact(bytes_of(answer.getPayload()), pattern_.size(), tag, pattern_.size())) {
             meter_.complete(started_ns, load::now_ns());
           } else {
             meter_.fail();

@@ -81,7 +81,7 @@ class Caller {
   void answered(const grpc::Status& status) {
     const std::int64_t now_ns = load::now_ns();
     const std::uint64_t bytes = request_.data().size();
-    const bool intact = status.ok() && load::reply_intact(as_bytes(response_.data()), bytes, tag_, bytes);
+    const bool intact = status.ok() && load::answer_intact(as_bytes(response_.data()), bytes, tag_, bytes);
     if (shared_.count(intact, started_ns_, now_ns)) {
       call();
     } else {

@@ -45,7 +45,7 @@ class ItemTaker final : public grpc::ServerReadReactor<Payload> {
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
     const Bytes data = as_bytes(item_.data());
-    if (load::reply_intact(data, data.size(), load::read_tag(data), data.size()))
+    if (load::answer_intact(data, data.size(), load::read_tag(data), data.size()))
       taken_.set_items(taken_.items() + 1);
     StartRead(&item_);
   }

@@ -50,7 +50,7 @@ class DownStream final : public ClientStream, public grpc::ClientReadReactor<Pay
     if (!ok) return;
     const std::int64_t now_ns = load::now_ns();
     const std::uint64_t bytes = wanted_.bytes();
-    const bool intact = load::reply_intact(as_bytes(item_.data()), bytes, tag_++, bytes);
+    const bool intact = load::answer_intact(as_bytes(item_.data()), bytes, tag_++, bytes);
     is_over_ = !shared_.count(intact, last_ns_, now_ns);
     last_ns_ = now_ns;
     if (is_over_) return context_.TryCancel();
@@ -139,7 +139,7 @@ class PingPong final : public ClientStream, public grpc::ClientBidiReactor<Paylo
     if (!ok) return;
     const std::int64_t now_ns = load::now_ns();
     const std::uint64_t bytes = item_.payload()->data().size();
-    const bool intact = load::reply_intact(as_bytes(back_.data()), bytes, item_.tag(), bytes);
+    const bool intact = load::answer_intact(as_bytes(back_.data()), bytes, item_.tag(), bytes);
     goes_on_ = shared_.count(intact, started_ns_, now_ns);
     one_of_two();
   }

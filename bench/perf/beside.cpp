@@ -18,7 +18,7 @@ load::ClientOptions transfer_options(const load::ClientOptions& options) {
   if (beside.transfers == load::Transfers::kItems) {
     load::ClientOptions items = options;
     items.size_bytes = beside.size_bytes;
-    items.reply_bytes.reset();
+    items.asked_answer_bytes.reset();
     items.attachment = false;
     items.streams = load::Streams::kDown;
     items.depth = beside.in_flight;
@@ -30,7 +30,7 @@ load::ClientOptions transfer_options(const load::ClientOptions& options) {
   const bool pull = beside.transfers == load::Transfers::kPull;
   load::ClientOptions transfers = options;
   transfers.size_bytes = pull ? 0 : beside.size_bytes;
-  transfers.reply_bytes = pull ? beside.size_bytes : 0;
+  transfers.asked_answer_bytes = pull ? beside.size_bytes : 0;
   transfers.attachment = true;
   transfers.depth = beside.in_flight;
   transfers.connections = 1;

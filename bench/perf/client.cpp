@@ -101,11 +101,11 @@ void start_all_callers(Scope& callers, Measurement& measurement, SomeClients cli
   const load::ClientOptions& options = measurement.options();
   if (options.streams != load::Streams::kNone) {
     start_streams(callers, measurement, clients);
-  } else if (options.attachment && options.reply_bytes) {
+  } else if (options.attachment && options.asked_answer_bytes) {
     start_callers<GeneratedAttachment>(callers, measurement, clients);
   } else if (options.attachment) {
     start_callers<EchoAttachment>(callers, measurement, clients);
-  } else if (options.reply_bytes) {
+  } else if (options.asked_answer_bytes) {
     start_callers<GeneratedBody>(callers, measurement, clients);
   } else {
     start_callers<EchoBody>(callers, measurement, clients);

@@ -15,10 +15,10 @@ namespace weft::perf {
 /// The four ways in which a payload travels. Each is one coroutine's: `call(tag)` makes the call to be
 /// awaited, `intact(answer, tag)` looks at what came back. Nothing is allocated for a call.
 
-inline bool matches(const SeenPayload& reply, const load::ClientOptions& options, std::uint64_t tag) {
+inline bool matches(const SeenPayload& answer, const load::ClientOptions& options, std::uint64_t tag) {
   const std::uint64_t tag_bytes = std::min(options.size_bytes, options.answer_bytes());
-  return reply.pattern_intact && reply.bytes == options.answer_bytes() &&
-         reply.tag == load::truncated_tag(tag, tag_bytes);
+  return answer.pattern_intact && answer.bytes == options.answer_bytes() &&
+         answer.tag == load::truncated_tag(tag, tag_bytes);
 }
 
 class EchoBody {
@@ -30,7 +30,7 @@ class EchoBody {
     request_.tag = tag;
     return client_.call<remote<"perf/echo", SeenPayload(TaggedPattern)>>(request_);
   }
-  bool intact(const SeenPayload& reply, std::uint64_t tag) const { return matches(reply, options_, tag); }
+  bool intact(const SeenPayload& answer, std::uint64_t tag) const { return matches(answer, options_, tag); }
 
  private:
   const load::ClientOptions& options_;
@@ -48,7 +48,7 @@ class GeneratedBody {
     return client_.call<remote<"perf/generate", SeenPayload(TaggedPattern, std::uint64_t)>>(
         request_, options_.answer_bytes());
   }
-  bool intact(const SeenPayload& reply, std::uint64_t tag) const { return matches(reply, options_, tag); }
+  bool intact(const SeenPayload& answer, std::uint64_t tag) const { return matches(answer, options_, tag); }
 
  private:
   const load::ClientOptions& options_;
@@ -90,8 +90,8 @@ class EchoAttachment {
   auto call(std::uint64_t tag) {
     return client_.call<remote<"perf/echo_attachment", void()>>(memory_.tagged(tag)).with_attachment();
   }
-  bool intact(const Answer<void>& reply, std::uint64_t tag) const {
-    return matches(memory_.look_at_landing(reply.attachment_bytes), options_, tag);
+  bool intact(const Answer<void>& answer, std::uint64_t tag) const {
+    return matches(memory_.look_at_landing(answer.attachment_bytes), options_, tag);
   }
 
  private:
@@ -111,11 +111,11 @@ class GeneratedAttachment {
                                                                                 options_.answer_bytes())
         .with_attachment();
   }
-  bool intact(const Answer<std::uint64_t>& reply, std::uint64_t tag) const {
-    const SeenPayload seen = memory_.look_at_landing(reply.attachment_bytes);
+  bool intact(const Answer<std::uint64_t>& answer, std::uint64_t tag) const {
+    const SeenPayload seen = memory_.look_at_landing(answer.attachment_bytes);
     return seen.pattern_intact && seen.bytes == options_.answer_bytes() &&
            seen.tag == load::truncated_tag(load::pattern_word(0), seen.bytes) &&
-           reply.value == load::truncated_tag(tag, options_.size_bytes);
+           answer.value == load::truncated_tag(tag, options_.size_bytes);
   }
 
  private:

@@ -49,10 +49,10 @@ Buffer attachment_of(const Pattern& pattern, std::uint64_t bytes) {
 
 }  // namespace
 
-Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t reply_bytes) {
-  if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
-  const Pattern pattern = pattern_of(reply_bytes, nullptr).value();
-  return TaggedPattern{Bytes{pattern->bytes}.first(reply_bytes), load::read_tag(as_bytes(payload))};
+Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t answer_bytes) {
+  if (answer_bytes > kPayloadBytesMax) return too_large(answer_bytes);
+  const Pattern pattern = pattern_of(answer_bytes, nullptr).value();
+  return TaggedPattern{Bytes{pattern->bytes}.first(answer_bytes), load::read_tag(as_bytes(payload))};
 }
 
 void perf_echo_attachment(CallContext& context) {
@@ -67,12 +67,12 @@ Task<TimerLateness> perf_timer_lateness(CallContext&, std::uint64_t for_ns) {
   co_return TimerLateness::of(late);
 }
 
-Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
+Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t answer_bytes,
                                                const Server* registrar) {
-  if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
-  auto pattern = pattern_of(reply_bytes, registrar);
+  if (answer_bytes > kPayloadBytesMax) return too_large(answer_bytes);
+  auto pattern = pattern_of(answer_bytes, registrar);
   if (!pattern.ok()) return std::move(pattern).status();
-  context.set_attachment(attachment_of(*pattern, reply_bytes));
+  context.set_attachment(attachment_of(*pattern, answer_bytes));
   return load::read_tag(context.attachment());
 }
 

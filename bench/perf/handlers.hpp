@@ -15,8 +15,8 @@ inline std::string_view perf_echo(std::string_view payload) {
   return payload;
 }
 
-/// Answers with the request's tag and `reply_bytes` of the pattern.
-Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t reply_bytes);
+/// Answers with the request's tag and `answer_bytes` of the pattern.
+Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t answer_bytes);
 
 /// The attachment goes back from the memory it landed in.
 void perf_echo_attachment(CallContext& context);
@@ -24,9 +24,9 @@ void perf_echo_attachment(CallContext& context);
 /// Answers after `for_ns` nanoseconds, with how late a timer of the server's loop was meanwhile.
 Task<TimerLateness> perf_timer_lateness(CallContext& context, std::uint64_t for_ns);
 
-/// Answers with an attachment of `reply_bytes` of the pattern, untouched, and with the request's tag beside.
+/// Answers with an attachment of `answer_bytes` of the pattern, untouched, and with the request's tag beside.
 /// The pattern is registered with `registrar`, if there is one.
-Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
+Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t answer_bytes,
                                                const Server* registrar);
 
 /// Sends items without end, each with an attachment of `bytes` of the pattern.

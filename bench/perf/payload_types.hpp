@@ -27,13 +27,13 @@ struct SeenPayload {
 
 inline SeenPayload look_at(Bytes payload) {
   const std::uint64_t tag = load::read_tag(payload);
-  return {payload.size(), tag, load::reply_intact(payload, payload.size(), tag, payload.size())};
+  return {payload.size(), tag, load::answer_intact(payload, payload.size(), tag, payload.size())};
 }
 
 /// The same of a pattern that has no tag of its own in it.
 inline SeenPayload look_at_pattern(Bytes pattern) {
   const std::uint64_t tag = load::truncated_tag(load::pattern_word(0), pattern.size());
-  return {pattern.size(), tag, load::reply_intact(pattern, pattern.size(), tag, pattern.size())};
+  return {pattern.size(), tag, load::answer_intact(pattern, pattern.size(), tag, pattern.size())};
 }
 
 }  // namespace weft::perf

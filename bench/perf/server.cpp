@@ -33,8 +33,8 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server->register_handler<method<&perf_take_attachments, "perf/take_attachments">>();
   const Server* const registrar = options.rdma.register_memory ? server.get() : nullptr;
   server->register_handler("perf/generate_attachment",
-                           [registrar](CallContext& context, std::uint64_t reply_bytes) {
-                             return perf_generate_attachment(context, reply_bytes, registrar);
+                           [registrar](CallContext& context, std::uint64_t answer_bytes) {
+                             return perf_generate_attachment(context, answer_bytes, registrar);
                            });
   if (auto started = server->start(); !started.ok()) return std::move(started).status();
   return server;

@@ -71,7 +71,7 @@ Status Client::open() {
     tls_ = *std::move(tls);
   }
   const bool pushed = options_.streams != load::Streams::kNone;
-  const Hello hello{options_.size_bytes, pushed ? kPushed : options_.reply_bytes.value_or(kEcho)};
+  const Hello hello{options_.size_bytes, pushed ? kPushed : options_.asked_answer_bytes.value_or(kEcho)};
   for (std::uint64_t id = 0; id < options_.connections; ++id) {
     if (Status status = open_connection(id, hello); !status.ok()) return status;
   }

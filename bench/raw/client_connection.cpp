@@ -44,7 +44,7 @@ ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options
       id_(id),
       depth_(options.depth),
       request_bytes_(options.size_bytes),
-      reply_bytes_(options.answer_bytes()),
+      answer_bytes_(options.answer_bytes()),
       pushed_(options.streams != load::Streams::kNone),
       times_(std::bit_ceil(options.depth), load::now_ns()),
       sender_(pattern),
@@ -54,22 +54,22 @@ ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options
 void ClientConnection::receive_pushed(Bytes message, RunCounter& run, load::Meter& meter) {
   const std::uint64_t number = answered_++;
   started_ = answered_;
-  if (!load::reply_intact(message, reply_bytes_, number, request_bytes_)) return meter.fail();
+  if (!load::answer_intact(message, answer_bytes_, number, request_bytes_)) return meter.fail();
   run.complete(times_[0]);
 }
 
 void ClientConnection::receive(Scratch& scratch, load::Meter& meter) {
   RunCounter run{meter};
-  const auto on_reply = [&](Bytes reply) {
+  const auto on_answer = [&](Bytes answer) {
     // An answer to nothing: the server is not the one we think it is.
-    if (pushed_) return receive_pushed(reply, run, meter);
+    if (pushed_) return receive_pushed(answer, run, meter);
     if (in_flight() == 0) return check(false);
     const std::uint64_t number = answered_++;
-    if (!load::reply_intact(reply, reply_bytes_, tag_of(number), request_bytes_)) return meter.fail();
+    if (!load::answer_intact(answer, answer_bytes_, tag_of(number), request_bytes_)) return meter.fail();
     run.complete(times_[number & (times_.size() - 1)]);
   };
   do {
-    check(receiver_.receive(wire_, scratch, on_reply) == ReadOutcome::kOk);
+    check(receiver_.receive(wire_, scratch, on_answer) == ReadOutcome::kOk);
   } while (alive_ && wire_.has_more());
   if (pushed_ && run.now_ns() != 0) times_[0] = run.now_ns();
 }

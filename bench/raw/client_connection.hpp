@@ -54,7 +54,7 @@ class ClientConnection {
   std::uint64_t id_;
   unsigned depth_;
   std::uint64_t request_bytes_;
-  std::uint64_t reply_bytes_;
+  std::uint64_t answer_bytes_;
   /// The server sends without being asked.
   bool pushed_;
   bool alive_ = true;

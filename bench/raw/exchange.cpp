@@ -60,7 +60,7 @@ class LargeEcho final : public Exchange {
 class Generated final : public Exchange {
  public:
   Generated(const Hello& hello, bool nobatch)
-      : receiver_(hello.request_bytes), pattern_(hello.reply_bytes), sender_(pattern_), nobatch_(nobatch) {
+      : receiver_(hello.request_bytes), pattern_(hello.answer_bytes), sender_(pattern_), nobatch_(nobatch) {
     load::fill_pattern(pattern_);
   }
 

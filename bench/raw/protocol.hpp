@@ -13,16 +13,16 @@ namespace weft::raw {
 /// Protocol of `weft raw`. A connection begins with one hello from the client:
 ///
 ///     0        4        8                16               24
-///     | magic  | version| request bytes  | reply bytes    |
+///     | magic  | version| request bytes  | answer bytes   |
 ///
 /// Then frames in both directions, answers in the order of the requests:
 ///
 ///     0        4                 4 + length
 ///     | length | payload         |
 ///
-/// or, after a hello whose reply bytes are kPushed, only from the server to the client, without end, each of
+/// or, after a hello whose answer bytes are kPushed, only from the server to the client, without end, each of
 /// the announced request length. All numbers are little-endian. Every request has the announced length, every
-/// answer the announced length too; a reply of kEcho means that the request itself comes back.
+/// answer the announced length too; an answer of kEcho means that the request itself comes back.
 inline constexpr std::uint32_t kMagic = 0x57415257;  // "WRAW"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint64_t kEcho = ~std::uint64_t{0};
@@ -40,10 +40,10 @@ inline constexpr std::size_t kScratchBytes = 256 * 1024;
 
 struct Hello {
   std::uint64_t request_bytes = 0;
-  std::uint64_t reply_bytes = kEcho;
+  std::uint64_t answer_bytes = kEcho;
 
-  bool echo() const { return reply_bytes == kEcho; }
-  bool pushed() const { return reply_bytes == kPushed; }
+  bool echo() const { return answer_bytes == kEcho; }
+  bool pushed() const { return answer_bytes == kPushed; }
 };
 
 inline std::array<std::byte, kHelloBytes> encode_hello(const Hello& hello) {
@@ -51,7 +51,7 @@ inline std::array<std::byte, kHelloBytes> encode_hello(const Hello& hello) {
   weft::detail::store_le(bytes.data(), kMagic);
   weft::detail::store_le(bytes.data() + 4, kVersion);
   weft::detail::store_le(bytes.data() + 8, hello.request_bytes);
-  weft::detail::store_le(bytes.data() + 16, hello.reply_bytes);
+  weft::detail::store_le(bytes.data() + 16, hello.answer_bytes);
   return bytes;
 }
 
@@ -63,7 +63,7 @@ inline std::optional<Hello> decode_hello(Bytes bytes) {
   const Hello hello{weft::detail::load_le<std::uint64_t>(bytes.data() + 8),
                     weft::detail::load_le<std::uint64_t>(bytes.data() + 16)};
   if (hello.request_bytes > kPayloadBytesMax) return std::nullopt;
-  if (!hello.echo() && !hello.pushed() && hello.reply_bytes > kPayloadBytesMax) return std::nullopt;
+  if (!hello.echo() && !hello.pushed() && hello.answer_bytes > kPayloadBytesMax) return std::nullopt;
   return hello;
 }
 

@@ -25,9 +25,9 @@ weft::Task<int> ask(weft::Client& client) {
   std::string answer(text.size(), ' ');
   weft::CallOptions options{.attachment = weft::as_bytes(text),
                             .landing = std::as_writable_bytes(std::span{answer})};
-  auto reply = co_await client.call<capitals>(options).with_attachment();
-  if (!reply.ok()) co_return 1;
-  std::printf("%s, %zu bytes landed in our buffer\n", answer.c_str(), reply->attachment_bytes);
+  auto result = co_await client.call<capitals>(options).with_attachment();
+  if (!result.ok()) co_return 1;
+  std::printf("%s, %zu bytes landed in our buffer\n", answer.c_str(), result->attachment_bytes);
   // end: client
 
   // begin: gather

@@ -46,17 +46,17 @@ weft::Task<int> ask_two(weft::FleetClient& fleet, int article) {
   const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
   auto answers = co_await fleet.call_quorum<price>(2, options, article);
   if (!answers.ok()) co_return -1;  // fewer than two answered; the text says what became of one
-  co_return answers->front().reply.value();
+  co_return answers->front().outcome.value();
 }
 // end: quorum
 
 // begin: all
 weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
   const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
-  auto replies = co_await fleet.call_all<price>(options, 1);
+  auto answers = co_await fleet.call_all<price>(options, 1);
   std::size_t good = 0;
-  if (!replies.ok()) co_return good;  // there was no server to ask, and the status says why
-  for (const weft::FleetReply<int>& one : *replies) good += one.reply.ok() ? 1 : 0;
+  if (!answers.ok()) co_return good;  // there was no server to ask, and the status says why
+  for (const weft::FleetAnswer<int>& one : *answers) good += one.outcome.ok() ? 1 : 0;
   co_return good;
 }
 // end: all
@@ -142,8 +142,8 @@ int ask_and_block(weft::FleetClient& fleet, int article) {  // a thread without 
 
 int ask_two_and_block(weft::FleetClient& fleet, int article) {
   const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
-  weft::FleetReplies<int> answers = weft::blocking(fleet).call_quorum<price>(2, options, article);
-  return answers.ok() ? answers->front().reply.value() : -1;
+  weft::FleetAnswers<int> answers = weft::blocking(fleet).call_quorum<price>(2, options, article);
+  return answers.ok() ? answers->front().outcome.value() : -1;
 }
 // end: blocking
 

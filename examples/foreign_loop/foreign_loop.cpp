@@ -11,8 +11,8 @@ std::string greet(std::string_view name) {
 }
 
 weft::Task<void> ask(weft::Client* client, bool* done) {
-  auto reply = co_await client->call<greet>("poll");
-  std::printf("%s\n", reply.ok() ? reply->c_str() : reply.status().to_string().c_str());
+  auto answer = co_await client->call<greet>("poll");
+  std::printf("%s\n", answer.ok() ? answer->c_str() : answer.status().to_string().c_str());
   *done = true;
 }
 

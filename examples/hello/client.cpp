@@ -5,14 +5,14 @@
 #include "echo.hpp"
 
 weft::Task<int> ask(weft::Client& client) {
-  auto later = client.start<echo>("later");          // on its way
-  auto reply = co_await client.call<echo>("hello");  // weft::Result<std::string>
-  if (!reply.ok()) {
-    std::fprintf(stderr, "%s\n", reply.status().to_string().c_str());
+  auto later = client.start<echo>("later");           // on its way
+  auto answer = co_await client.call<echo>("hello");  // weft::Result<std::string>
+  if (!answer.ok()) {
+    std::fprintf(stderr, "%s\n", answer.status().to_string().c_str());
     co_return 1;
   }
   auto second = co_await std::move(later);  // answered meanwhile, or soon
-  std::printf("%s, %s\n", reply->c_str(), second.ok() ? second->c_str() : "lost");
+  std::printf("%s, %s\n", answer->c_str(), second.ok() ? second->c_str() : "lost");
   co_return 0;
 }
 

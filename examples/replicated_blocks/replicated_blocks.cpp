@@ -88,8 +88,8 @@ weft::Task<std::string> read(weft::FleetClient& fleet, std::uint64_t number) {
   auto blocks = co_await fleet.call_quorum<&Replica::get>(kQuorum, kOptions, number);
   if (!blocks.ok()) co_return "unreadable";
   Block newest;
-  for (const weft::FleetReply<Block>& one : *blocks) {
-    if (one.reply->version > newest.version) newest = *one.reply;
+  for (const weft::FleetAnswer<Block>& one : *blocks) {
+    if (one.outcome->version > newest.version) newest = *one.outcome;
   }
   co_return newest.data;
 }

@@ -10,8 +10,8 @@ std::string greet(std::string_view name) {
 
 weft::Task<int> ask_both(weft::Client& by_rdma, weft::Client& by_tcp) {
   auto [fast, plain] = co_await weft::when_all(by_rdma.call<greet>("RDMA"), by_tcp.call<greet>("TCP"));
-  for (const auto& reply : {fast, plain}) {
-    std::printf("%s\n", reply.ok() ? reply->c_str() : reply.status().to_string().c_str());
+  for (const auto& answer : {fast, plain}) {
+    std::printf("%s\n", answer.ok() ? answer->c_str() : answer.status().to_string().c_str());
   }
   co_return fast.ok() && plain.ok() ? 0 : 1;
 }

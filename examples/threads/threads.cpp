@@ -47,8 +47,8 @@ int at_once(weft::BlockingClient& client) {
 
 // begin: stopped
 bool ask_until_stopped(weft::Client& client, const std::stop_token& stop) {
-  auto reply = weft::blocking(client, stop).call<add>(1, 2);
-  return reply.status().code() != weft::StatusCode::kCancelled;
+  auto answer = weft::blocking(client, stop).call<add>(1, 2);
+  return answer.status().code() != weft::StatusCode::kCancelled;
 }
 // end: stopped
 

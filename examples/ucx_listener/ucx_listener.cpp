@@ -13,7 +13,7 @@ namespace ucx = weft::ucx;
 // begin: accept
 weft::Task<> serve_one(ucx::Worker& server, ucx::Listener& listener) {
   auto request = co_await listener.next();
-  if (!request.ok()) co_return;  // a request that goes without accept() is rejected
+  if (!request.ok()) co_return;  // a request that goes without accept() is refused
   auto peer = ucx::Endpoint::accept(server, std::move(*request));
   if (!peer.ok()) co_return;
   const auto into = ucx::Memory::allocate(5);

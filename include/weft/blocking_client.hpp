@@ -13,7 +13,7 @@
 namespace weft {
 
 /// A client for programs without a loop: it runs one on a thread of its own, and its calls block the threads
-/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto reply =
+/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto answer =
 /// client.call<f>(x);`
 ///
 /// It connects at the first call. Where the system gives no loop or thread, every call fails with the reason.
@@ -34,7 +34,8 @@ class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
   BlockingClient(const BlockingClient&) = delete;
   BlockingClient& operator=(const BlockingClient&) = delete;
 
-  /// Does as CallClient::register_method(), from another thread than the client's own. Throws std::bad_alloc.
+  /// Does as detail::CallClient::register_method(), from another thread than the client's own. Throws
+  /// std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// The seam for BlockingCalls.

@@ -14,15 +14,15 @@
 
 namespace weft {
 
-/// Calls functions of one server, over one connection: a CallClient whose arguments and results are written
-/// and read by the codec: `Result<R> reply = co_await client.call<f>(arguments...);`. Thread, life: as
-/// CallClient; other threads write blocking(client) or on_loop_of(client).
+/// Calls functions of one server, over one connection: a detail::CallClient whose arguments and results are
+/// written and read by the codec: `Result<R> answer = co_await client.call<f>(arguments...);`. Thread, life:
+/// as detail::CallClient; other threads write blocking(client) or on_loop_of(client).
 ///
 /// A client serves too: what is registered before its first call, or connect(), the server calls over the
 /// same connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none
 /// may be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own
 /// no Scope then; and the loop outlives every Reply that they keep.
-class Client final : public CallClient,
+class Client final : public detail::CallClient,
                      public detail::FunctionCaller<Client>,
                      public detail::FunctionServer<Client> {
  public:
@@ -30,7 +30,7 @@ class Client final : public CallClient,
   Client(Loop& loop, ClientOptions options, TransportOptions transports = {});
   /// Uses these transports, which may be shared with other clients and servers.
   Client(Loop& loop, ClientOptions options, Transports transports)
-      : CallClient(loop, std::move(options), std::move(transports)) {}
+      : detail::CallClient(loop, std::move(options), std::move(transports)) {}
 };
 
 }  // namespace weft

@@ -18,14 +18,14 @@
 
 namespace weft {
 
-/// Calls functions of one server over several connections: a CallPool whose arguments and results are written
-/// and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as
-/// CallPool.
+/// Calls functions of one server over several connections: a detail::CallPool whose arguments and results are
+/// written and read by the codec: `Result<R> answer = co_await pool.call<f>(arguments...);`. Thread, life: as
+/// detail::CallPool.
 ///
 /// A pool serves too, as a Client does: what is registered before its first call, or connect(), the server
 /// calls over each of its connections. A connection that serves is not idle; one that the pool leaves tells
 /// the server so, and ends when what runs has been answered.
-class ConnectionPool final : public CallPool,
+class ConnectionPool final : public detail::CallPool,
                              public detail::FunctionCaller<ConnectionPool>,
                              public detail::FunctionServer<ConnectionPool> {
  public:
@@ -33,7 +33,7 @@ class ConnectionPool final : public CallPool,
   ConnectionPool(Loop& loop, PoolOptions options, TransportOptions transports = {});
   /// Uses these transports, which may be shared with other clients and servers.
   ConnectionPool(Loop& loop, PoolOptions options, Transports transports)
-      : CallPool(loop, std::move(options), std::move(transports)) {}
+      : detail::CallPool(loop, std::move(options), std::move(transports)) {}
 };
 
 /// The pools of one loop by their servers' addresses, made when they are first asked for: whoever calls a

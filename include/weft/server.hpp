@@ -13,15 +13,15 @@
 
 namespace weft {
 
-/// Serves functions to any number of connections: a CallServer whose arguments and results are read and
-/// written by the codec. Handlers are registered before start(). Thread, life: as CallServer.
-class Server final : public CallServer, public detail::FunctionServer<Server> {
+/// Serves functions to any number of connections: a detail::CallServer whose arguments and results are read
+/// and written by the codec. Handlers are registered before start(). Thread, life: as detail::CallServer.
+class Server final : public detail::CallServer, public detail::FunctionServer<Server> {
  public:
   /// Listens over all transports of this build, its own ones.
   explicit Server(ServerOptions options, TransportOptions transports = {});
   /// Listens over these transports, which may be shared with other servers and clients.
   Server(ServerOptions options, Transports transports)
-      : CallServer(std::move(options), std::move(transports)) {}
+      : detail::CallServer(std::move(options), std::move(transports)) {}
 
   /// The peers that are connected, on all loops, to find one and to call all. Any thread, once start() has
   /// returned; what it gives may outlive the server.

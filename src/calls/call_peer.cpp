@@ -7,9 +7,9 @@
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/calls/peer_target.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-CallPeer::CallPeer(std::shared_ptr<detail::PeerTarget> target) noexcept : peer_(std::move(target)) {
+CallPeer::CallPeer(std::shared_ptr<PeerTarget> target) noexcept : peer_(std::move(target)) {
   set_target(*peer_);
 }
 
@@ -44,16 +44,16 @@ const std::string& CallPeer::tag() const noexcept {
 
 void CallPeer::set_tag(std::string_view tag) {
   if (peer_->is_over()) return;
-  detail::check_thread(peer_->loop());
+  check_thread(peer_->loop());
   peer_->set_tag(tag);
 }
 
 void CallPeer::close(std::string_view reason) {
   if (peer_->is_over()) return;
-  detail::check_thread(peer_->loop());
-  if (detail::Session* const session = peer_->session()) {
+  check_thread(peer_->loop());
+  if (Session* const session = peer_->session()) {
     session->close_with_goaway({StatusCode::kCancelled, Layer::kRpc, reason});
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -8,7 +8,7 @@
 
 namespace weft::protobuf {
 
-Services::Services(CallServer& server, const ServicesOptions& options) : server_(server) {
+Services::Services(weft::detail::CallServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
   // One for a server, however many of us there are.
   std::shared_ptr<void>& of_server = server_.layer_state(typeid(Reflected));

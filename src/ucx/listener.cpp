@@ -3,7 +3,7 @@
 
 namespace weft::ucx {
 
-void ConnectionRequest::reject() noexcept {
+void ConnectionRequest::refuse() noexcept {
   if (handle_ != nullptr) static_cast<void>(ucp_listener_reject(listener_, release()));
 }
 
@@ -36,7 +36,7 @@ Listener::Listener(Worker& worker, const ListenerOptions& options)
   worker.add_dependent();
 }
 
-// What waits is rejected first: that needs the listener.
+// What waits is refused first: that needs the listener.
 Listener::~Listener() {
   requests_.close();
   while (requests_.try_pop()) {
@@ -57,7 +57,7 @@ Result<sockaddr_storage> Listener::address() const {
 void Listener::arrived(ucp_conn_request_h request, void* listener) {
   auto& self = *static_cast<Listener*>(listener);
   ConnectionRequest arrival{self.handle_, request};
-  if (!self.requests_.try_push(std::move(arrival))) ++self.rejected_;
+  if (!self.requests_.try_push(std::move(arrival))) ++self.refused_;
 }
 
 }  // namespace weft::ucx

@@ -127,7 +127,7 @@ class SystemCmDriver final : public CmDriver {
     rdma_conn_param param = param_of(parameters);
     return rdma_accept(of(id), &param);
   }
-  int reject(CmId* id) noexcept override { return rdma_reject(of(id), nullptr, 0); }
+  int refuse(CmId* id) noexcept override { return rdma_reject(of(id), nullptr, 0); }
   int establish(CmId* id) noexcept override { return rdma_establish(of(id)); }
   int init_qp_attr(CmId* id, ibv_qp_attr* attributes, int* mask) noexcept override {
     return rdma_init_qp_attr(of(id), attributes, mask);

@@ -12,7 +12,7 @@ from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from layers import judge_program, unused_edges
 from project_files import project_files
-from public_names import declarations, declared_name
+from public_names import code_of_page, declarations, declared_name
 from rules import names_in_unnamed_spaces
 
 SHAPE = """
@@ -125,6 +125,10 @@ class PublicNames(unittest.TestCase):
     def test_those_of_the_namespace_itself_are_found(self) -> None:
         names = [name for name in map(declared_name, declarations(HEADER)) if name]
         self.assertEqual(set(names), {"Later", "Shown", "Kind", "kMost", "Short", "run", "gather", "load", "fail", "Outer"})
+
+    def test_a_table_shows_what_has_a_row(self) -> None:
+        page = "A `Word` of a sentence.\n\n| name | what |\n|---|---|\n| `Row` | is not `Other` |\n\n```cpp\nCode c;\n```\n"
+        self.assertEqual(code_of_page(page), ["`Word`", "`Row`", "```cpp\nCode c;\n```"])
 
 
 class FrontDoor(unittest.TestCase):

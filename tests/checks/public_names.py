@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each type, function and constant of namespace weft is in code of an example, of the guide or of README.md.
 
+In a table it has a row of its own: what is only named in the row of something else is shown to nobody.
+
 What no user is shown belongs into weft::detail, also what users meet without writing it, such as the type of an awaitable.
 """
 
@@ -16,6 +18,8 @@ FUNCTION_OR_CONSTANT = re.compile(r"(\w+)\s*(?:\(|=|\{\}|$)")
 TEMPLATE = re.compile(r"^template\s*<")
 COMMENT = re.compile(r"//[^\n]*")
 CODE_OF_PAGE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+# What a row of a table says behind its first cell is about something else.
+REST_OF_ROW = re.compile(r"^(\|[^|\n]*\|)[^\n]*", re.MULTILINE)
 ANGLES = re.compile(r"<[^<>]*>")
 
 
@@ -98,13 +102,17 @@ def public_names() -> dict[str, str]:
     return names
 
 
+def code_of_page(text: str) -> list[str]:
+    return CODE_OF_PAGE.findall(REST_OF_ROW.sub(r"\1", text))
+
+
 def shown_code() -> Iterator[str]:
     """Code of the examples, and code in the pages: a word of a sentence that happens to be a name shows nothing."""
     for path in project_files():
         if path.parts[0] == "examples" and path.suffix in (".cpp", ".hpp"):
             yield COMMENT.sub("", read(path))
         elif path.parts[:2] == ("docs", "guide") or path.as_posix() == "README.md":
-            yield from CODE_OF_PAGE.findall(read(path))
+            yield from code_of_page(read(path))
 
 
 def unseen_names() -> dict[str, str]:

@@ -110,13 +110,13 @@ TEST_P(PeerCalls, CrossInNumbers) {
   ASSERT_TRUE(
       until([&] { return std::ranges::all_of(calls, [](const auto& call) { return call.done(); }); }));
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Result<std::string> reply =
+    const Result<std::string> answer =
         loop_->block_on([](Call<std::string> call) -> Task<Result<std::string>> {
           Result<std::string> result = co_await std::move(call);
           co_return result;
         }(std::move(calls[i])));
-    ASSERT_TRUE(reply.ok()) << reply.status().to_string();
-    EXPECT_EQ(*reply, pattern(i / 2 * 20, i % 2 + 1));
+    ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+    EXPECT_EQ(*answer, pattern(i / 2 * 20, i % 2 + 1));
   }
 }
 

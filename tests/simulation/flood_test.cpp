@@ -39,16 +39,16 @@ struct Ended {
   std::size_t other = 0;
   std::string why;
 
-  void count(const Result<std::string>& reply, std::size_t bytes) {
-    if (reply.ok()) {
-      EXPECT_EQ(reply->size(), bytes);
+  void count(const Result<std::string>& answer, std::size_t bytes) {
+    if (answer.ok()) {
+      EXPECT_EQ(answer->size(), bytes);
       ++ok;
-    } else if (reply.status().code() == StatusCode::kResourceExhausted) {
-      EXPECT_TRUE(reply.status().unprocessed());
+    } else if (answer.status().code() == StatusCode::kResourceExhausted) {
+      EXPECT_TRUE(answer.status().unprocessed());
       ++refused;
     } else {
       ++other;
-      why = reply.status().to_string();
+      why = answer.status().to_string();
     }
   }
   std::size_t all() const { return ok + refused + other; }
@@ -58,11 +58,11 @@ template <typename Caller>
 Task<void> one_call(Caller* caller, Ended* ended, std::size_t bytes, std::uint32_t wait) {
   const std::string text(bytes, 'f');
   if (wait == 0) {
-    Result<std::string> reply = co_await caller->template call<echo>(text);
-    ended->count(reply, bytes);
+    Result<std::string> answer = co_await caller->template call<echo>(text);
+    ended->count(answer, bytes);
   } else {
-    Result<std::string> reply = co_await caller->template call<late_echo>(text, wait);
-    ended->count(reply, bytes);
+    Result<std::string> result = co_await caller->template call<late_echo>(text, wait);
+    ended->count(result, bytes);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "fleet/station.hpp"
 #include "load/histogram.hpp"
+#include "weft/detail/coro/awaitable.hpp"
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/runtime/sleep.hpp"
@@ -163,8 +164,8 @@ class ServedFleet {
       const std::uint64_t number = world->number_++;
       const TimePoint began = world->clock_.now();
       Task<Result<std::uint64_t>> call = world->plan_.work > Duration::zero()
-                                             ? client.call<work_again>(number)
-                                             : client.call<answer_again>(number);
+                                             ? detail::own(client.call<work_again>(number))
+                                             : detail::own(client.call<answer_again>(number));
       Result<std::uint64_t> result = co_await std::move(call);
       if (world->scope_.cancelled()) co_return;
       world->note(number, began, result);

@@ -60,7 +60,7 @@ class SimulatedCm final : public verbs::CmDriver {
   int resolve_route(verbs::CmId* id, int timeout_ms) noexcept override;
   int connect(verbs::CmId* id, const verbs::CmParameters& parameters) noexcept override;
   int accept(verbs::CmId* id, const verbs::CmParameters& parameters) noexcept override;
-  int reject(verbs::CmId* id) noexcept override;
+  int refuse(verbs::CmId* id) noexcept override;
   int establish(verbs::CmId* id) noexcept override;
   int init_qp_attr(verbs::CmId* id, ibv_qp_attr* attributes, int* mask) noexcept override;
   const char* device_name(const verbs::CmId* id) const noexcept override;

@@ -97,6 +97,9 @@ class SimulatedRdma final : public verbs::Driver {
   void run_on_node(int node);
   void set_distances(std::vector<std::vector<int>> distances);
 
+  /// Flags of ibv_access_flags that `region` was registered with.
+  static int access_of(const ibv_mr* region);
+
   // What goes wrong.
 
   /// The `nth` call from now on (1 = the next), of any device or of the one of this name, fails with this

@@ -7,29 +7,29 @@
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/runtime/client_end.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
-    : core_(std::make_unique<detail::ClientCore>(loop, std::move(options), std::move(transports))) {
+    : core_(std::make_unique<ClientCore>(loop, std::move(options), std::move(transports))) {
   set_target(*core_);
 }
 
 CallClient::~CallClient() {
-  detail::check_end_of_client(loop());
+  check_end_of_client(loop());
 }
 
-void CallClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
-  detail::check_thread(loop());
+void CallClient::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  check_thread(loop());
   core_->host().add(entry, std::move(owner));
 }
 
 Task<Result<void>> CallClient::connect() {
-  detail::check_thread(loop());
-  return detail::await_connection(*core_);
+  check_thread(loop());
+  return await_connection(*core_);
 }
 
 void CallClient::close() {
-  detail::check_thread(loop());
+  check_thread(loop());
   core_->close();
 }
 
@@ -38,33 +38,33 @@ Result<MemoryLease> CallClient::register_memory(MutableBytes memory) const {
 }
 
 bool CallClient::connected() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->ready();
 }
 
 std::string CallClient::local_endpoint() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->session() ? core_->session()->connection().local_endpoint() : std::string{};
 }
 
 std::string_view CallClient::carried_by() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
 }
 
 CarrierReport CallClient::carrier_report() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->ready() ? core_->session()->connection().carrier_report() : CarrierReport{};
 }
 
 std::string CallClient::remote_endpoint() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
 }
 
 ClientStats CallClient::stats() const noexcept {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->stats();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -8,29 +8,29 @@
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/runtime/client_end.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
-    : core_(std::make_unique<detail::PoolCore>(loop, std::move(options), std::move(transports))) {
+    : core_(std::make_unique<PoolCore>(loop, std::move(options), std::move(transports))) {
   set_target(*core_);
 }
 
 CallPool::~CallPool() {
-  detail::check_end_of_client(loop());
+  check_end_of_client(loop());
 }
 
-void CallPool::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
-  detail::check_thread(loop());
+void CallPool::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  check_thread(loop());
   core_->host().add(entry, std::move(owner));
 }
 
 Task<Result<void>> CallPool::connect() {
-  detail::check_thread(loop());
-  return detail::await_connection(*core_);
+  check_thread(loop());
+  return await_connection(*core_);
 }
 
 void CallPool::close() {
-  detail::check_thread(loop());
+  check_thread(loop());
   core_->close();
 }
 
@@ -39,12 +39,12 @@ Result<MemoryLease> CallPool::register_memory(MutableBytes memory) const {
 }
 
 bool CallPool::connected() const {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->ready();
 }
 
 PoolStats CallPool::stats() const noexcept {
-  detail::check_thread(loop());
+  check_thread(loop());
   return core_->stats();
 }
 
@@ -52,4 +52,4 @@ const PoolOptions& CallPool::options() const {
   return core_->options();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

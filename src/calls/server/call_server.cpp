@@ -18,12 +18,12 @@
 #include "calls/server_gate.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
 // An `accept` that throws admits nobody.
-bool accepts(ServerOptions& options, const detail::Incoming& incoming) noexcept {
+bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
   try {
     return !options.accept || options.accept(incoming.remote_endpoint());
   } catch (...) {
@@ -44,21 +44,21 @@ class CallServer::State {
   State(ServerOptions options, Transports transports)
       : transports_(std::move(transports)),
         options_(std::move(options)),
-        memory_(std::make_shared<detail::MemoryBudget>(options_.limits.process_memory_max)) {}
+        memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)) {}
 
-  Result<void> start(detail::PeerBoard& peers);
+  Result<void> start(PeerBoard& peers);
   void stop(Duration grace);
   void wait();
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
   void end(bool in_child);
   ServerStats stats() const;
 
-  void add(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
     entries_.push_back(entry);
     if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
-  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+  void add_loop_state(std::unique_ptr<LoopStateKind> kind) {
     WEFT_ASSERT(phase_ == Phase::kNew, "say per_loop() before start()");
     loops_.add_state(std::move(kind));
   }
@@ -73,11 +73,11 @@ class CallServer::State {
   enum class Phase : int { kNew, kRunning, kStopping, kStopped };
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  Result<void> make_threads(detail::PeerBoard& peers);
+  Result<void> make_threads(PeerBoard& peers);
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
-  void on_incoming(std::unique_ptr<detail::Incoming> incoming);
-  void deal_out(std::unique_ptr<detail::Incoming> incoming);
+  void on_incoming(std::unique_ptr<Incoming> incoming);
+  void deal_out(std::unique_ptr<Incoming> incoming);
   bool hold_open();
   void release();
   void stop_shards(Duration grace);
@@ -85,39 +85,37 @@ class CallServer::State {
 
   const Transports transports_;
   ServerOptions options_;
-  std::shared_ptr<detail::MemoryBudget> memory_;
-  detail::FaultLog faults_{logger()};
+  std::shared_ptr<MemoryBudget> memory_;
+  FaultLog faults_{logger()};
   std::vector<std::shared_ptr<void>> owned_handlers_;
   std::map<std::type_index, std::shared_ptr<void>> parts_;
-  std::vector<detail::MethodEntry> entries_;
-  detail::MethodTable methods_;
-  std::unique_ptr<detail::CallWorkers> workers_;
-  detail::ServerLoops loops_;
-  std::vector<std::unique_ptr<detail::ServerShard>> shards_;
-  std::vector<std::unique_ptr<detail::Listener>> listeners_;
+  std::vector<MethodEntry> entries_;
+  MethodTable methods_;
+  std::unique_ptr<CallWorkers> workers_;
+  ServerLoops loops_;
+  std::vector<std::unique_ptr<ServerShard>> shards_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> urls_;
   std::size_t next_shard_ = 0;
   std::atomic<std::uint64_t> next_connection_id_ = 1;
   std::atomic<std::size_t> connections_ = 0;
-  detail::Counter accepted_;
-  detail::Counter refused_;
+  Counter accepted_;
+  Counter refused_;
   std::atomic<std::size_t> left_ = 0;
   std::atomic<Phase> phase_ = Phase::kNew;
   std::mutex mutex_;
   std::condition_variable stopped_;
 };
 
-Result<void> CallServer::State::start(detail::PeerBoard& peers) {
+Result<void> CallServer::State::start(PeerBoard& peers) {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
   Result<void> made;
   try {
-    Result<detail::MethodTable> methods = detail::MethodTable::build(entries_, options_.calls_running_max);
+    Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
     if (!methods.ok()) return std::move(methods).status();
     methods_ = std::move(*methods);
-    if (const Status misuse = detail::check_options(options_, methods_.has_blocking()); !misuse.ok())
-      return misuse;
-    methods_.put_behind(
-        std::make_shared<detail::ServerGate>(detail::GateOptions{.caller_rates = options_.caller_rates,
+    if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
+    methods_.put_behind(std::make_shared<ServerGate>(GateOptions{.caller_rates = options_.caller_rates,
                                                                  .adaptive_limit = options_.adaptive_limit,
                                                                  .interceptors = options_.interceptors,
                                                                  .authenticator = options_.authenticator,
@@ -126,15 +124,15 @@ Result<void> CallServer::State::start(detail::PeerBoard& peers) {
     made = make_threads(peers);
     if (made.ok()) made = listen();
   } catch (const std::bad_alloc&) {
-    made = Status::of<detail::kOutOfMemory>();
+    made = Status::of<kOutOfMemory>();
   }
   if (!made.ok()) take_down();
   return made;
 }
 
-Result<void> CallServer::State::make_threads(detail::PeerBoard& peers) {
+Result<void> CallServer::State::make_threads(PeerBoard& peers) {
   if (methods_.has_blocking()) {
-    auto workers = detail::CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
+    auto workers = CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
     if (!workers.ok()) return std::move(workers).status();
     workers_ = std::move(*workers);
   }
@@ -142,9 +140,9 @@ Result<void> CallServer::State::make_threads(detail::PeerBoard& peers) {
   if (!started.ok()) return started;
   peers.forget_places();  // of a start that failed
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    const detail::ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
-                                           logger(),  faults_,  peers,    next_connection_id_, connections_};
-    shards_.push_back(std::make_unique<detail::ServerShard>(setup));
+    const ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
+                                   logger(),  faults_,  peers,    next_connection_id_, connections_};
+    shards_.push_back(std::make_unique<ServerShard>(setup));
   }
   left_ = shards_.size();
   return loops_.make_states();
@@ -160,22 +158,21 @@ Result<void> CallServer::State::listen() {
         if (!outcome.ok()) return;
       }
     } catch (const std::bad_alloc&) {
-      outcome = Status::of<detail::kOutOfMemory>();
+      outcome = Status::of<kOutOfMemory>();
       return;
     }
     phase_ = Phase::kRunning;
     for (const auto& listener : listeners_) {
-      listener->start(
-          [this](std::unique_ptr<detail::Incoming> incoming) { on_incoming(std::move(incoming)); });
+      listener->start([this](std::unique_ptr<Incoming> incoming) { on_incoming(std::move(incoming)); });
     }
   });
   return outcome;
 }
 
 Result<void> CallServer::State::listen_on(const std::string& text) {
-  Result<detail::Url> url = detail::Url::parse(text);
+  Result<Url> url = Url::parse(text);
   if (!url.ok()) return std::move(url).status();
-  Result<detail::Transport*> transport = transports_.find(*url);
+  Result<Transport*> transport = transports_.find(*url);
   if (!transport.ok()) return std::move(transport).status();
   auto listener = (*transport)->listen(loops_[0], *url);
   if (!listener.ok()) return std::move(listener).status();
@@ -184,7 +181,7 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
   return {};
 }
 
-void CallServer::State::on_incoming(std::unique_ptr<detail::Incoming> incoming) {
+void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
   const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
   if (full || !accepts(options_, *incoming)) {
     ++refused_;
@@ -199,7 +196,7 @@ void CallServer::State::on_incoming(std::unique_ptr<detail::Incoming> incoming) 
   }
 }
 
-void CallServer::State::deal_out(std::unique_ptr<detail::Incoming> incoming) {
+void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
   const std::size_t index = next_shard_;
   next_shard_ = (next_shard_ + 1) % shards_.size();
   if (index == 0) return shards_[0]->adopt(std::move(incoming));
@@ -213,7 +210,7 @@ void CallServer::State::stop(Duration grace) {
   if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
   if (!hold_open()) return;
   // Always posted, so that a handler may stop its own server.
-  detail::post_surely(loops_[0], [this, grace] {
+  post_surely(loops_[0], [this, grace] {
     listeners_.clear();
     stop_shards(grace);
     release();
@@ -223,7 +220,7 @@ void CallServer::State::stop(Duration grace) {
 void CallServer::State::stop_shards(Duration grace) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     ++left_;
-    detail::post_surely(loops_[i], [this, i, grace] {
+    post_surely(loops_[i], [this, i, grace] {
       shards_[i]->stop(grace, [this, i] { loops_.end_states(i, [this] { release(); }); });
       release();
     });
@@ -287,7 +284,7 @@ ServerStats CallServer::State::stats() const {
   stats.connections_accepted = accepted_.get();
   stats.connections_refused = refused_.get();
   stats.connections = connections_.load(std::memory_order_relaxed);
-  const std::vector<detail::MethodEntry>& methods = methods_.entries();
+  const std::vector<MethodEntry>& methods = methods_.entries();
   stats.methods.resize(methods.size());
   for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;
   for (const auto& shard : shards_) shard->count(stats);
@@ -295,7 +292,7 @@ ServerStats CallServer::State::stats() const {
 }
 
 CallServer::CallServer(ServerOptions options, Transports transports)
-    : peers_(std::make_shared<detail::PeerBoard>()),
+    : peers_(std::make_shared<PeerBoard>()),
       state_(std::make_unique<State>(std::move(options), std::move(transports))) {}
 
 CallServer::~CallServer() {
@@ -308,19 +305,19 @@ std::shared_ptr<void>& CallServer::layer_state(const std::type_info& layer) {
   return state_->layer_state(layer);
 }
 
-void CallServer::add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+void CallServer::add_loop_state(std::unique_ptr<LoopStateKind> kind) {
   state_->add_loop_state(std::move(kind));
 }
 
-void CallServer::set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
+void CallServer::set_peer_hooks(PeerVisit connected, PeerVisit gone) {
   peers_->set_hooks(std::move(connected), std::move(gone));
 }
 
-const std::shared_ptr<detail::PeerBoard>& CallServer::peer_board() const {
+const std::shared_ptr<PeerBoard>& CallServer::peer_board() const {
   return peers_;
 }
 
-void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+void CallServer::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
   state_->add(entry, std::move(owner));
 }
 
@@ -358,4 +355,4 @@ ServerStats CallServer::stats() const {
   return state_->stats();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -139,7 +139,7 @@ void CmHub::on_request(const verbs::CmEvent& event) {
       decode_request(Bytes{event.parameters.private_data}.first(event.parameters.private_bytes));
   const auto found = token ? awaited_.find(*token) : awaited_.end();
   if (found == awaited_.end()) {
-    static_cast<void>(driver_.reject(event.id));
+    static_cast<void>(driver_.refuse(event.id));
     return;
   }
   CmHandler& handler = *found->second;

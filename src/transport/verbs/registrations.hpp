@@ -32,8 +32,9 @@ class Registration {
     return part.data() >= all.data() && part.size() <= all.size() &&
            static_cast<std::size_t>(part.data() - all.data()) <= all.size() - part.size();
   }
-  std::uint32_t lkey() const noexcept { return region_.memory().block()->registration()->lkey; }
-  std::uint32_t rkey() const noexcept { return region_.memory().block()->registration()->rkey; }
+  const ibv_mr* handle() const noexcept { return region_.memory().block()->registration(); }
+  std::uint32_t lkey() const noexcept { return handle()->lkey; }
+  std::uint32_t rkey() const noexcept { return handle()->rkey; }
 
  private:
   const verbs::MemoryRegion region_;

@@ -11,13 +11,13 @@ std::string echo(std::string_view text) {
 }
 
 weft::Task<int> ask(weft::Client& client) {
-  const auto reply = co_await client.call<echo>("hello from outside");
-  if (!reply.ok()) {
-    std::fprintf(stderr, "%s\n", reply.status().to_string().c_str());
+  const auto answer = co_await client.call<echo>("hello from outside");
+  if (!answer.ok()) {
+    std::fprintf(stderr, "%s\n", answer.status().to_string().c_str());
     co_return 1;
   }
-  std::printf("consumer: %s\n", reply->c_str());
-  co_return *reply == "hello from outside" ? 0 : 1;
+  std::printf("consumer: %s\n", answer->c_str());
+  co_return *answer == "hello from outside" ? 0 : 1;
 }
 
 int main() {

@@ -182,7 +182,7 @@ TEST_F(Senders, EndWithTheLoop) {
 }
 
 Task<Result<int>> add_by(FleetClient* fleet, int a, int b) {
-  Task<Result<int>> call = fleet->call<add>(a, b);
+  auto call = fleet->call<add>(a, b);
   Result<int> sum = co_await std::move(call);
   co_return sum;
 }

@@ -77,8 +77,8 @@ std::string on_worker(std::string_view text) {
   return std::string{text};
 }
 Task<Result<std::string>> ask_back(CallContext& context, std::string_view text) {
-  Result<std::string> reply = co_await context.peer().call<echo>(text);
-  co_return reply;
+  Result<std::string> answer = co_await context.peer().call<echo>(text);
+  co_return answer;
 }
 Result<std::string> ask_back_blocking(CallContext& context, std::string_view text) {
   Peer peer = context.peer();

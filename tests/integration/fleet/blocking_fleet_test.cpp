@@ -86,6 +86,7 @@ TEST_F(BlockingFleets, TakeAttachmentsAndMetadata) {
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
   EXPECT_EQ(answer->value, sent.size());
   EXPECT_EQ(answer->attachment.size(), sent.size());
+  EXPECT_EQ(blocking(fleet).call_with_attachment<add>(1, 2).value().value, 3);
   Metadata metadata;
   ASSERT_TRUE(metadata.set("tenant", "ann").ok());
   const FleetCallOptions with_metadata{.call = {.metadata = metadata.view()}};
@@ -165,17 +166,17 @@ TEST_F(BlockingFleets, SayThatTheLoopOfACallWasStopped) {
 TEST_F(BlockingFleets, AskAllServersAndAQuorumOfThem) {
   BlockingFleet caller = blocking(make());
   const FleetCallOptions options{.call = {.timeout = 10s}};
-  const FleetReplies<int> all = caller.call_all<add>(options, 1, 2);
+  const FleetAnswers<int> all = caller.call_all<add>(options, 1, 2);
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   ASSERT_EQ(all->size(), 2u);
   EXPECT_THAT((std::vector{(*all)[0].url, (*all)[1].url}),
               ::testing::UnorderedElementsAre(first_.url(), second_.url()));
-  for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.value(), 3);
+  for (const FleetAnswer<int>& one : *all) EXPECT_EQ(one.outcome.value(), 3);
   const std::string text(std::size_t{1} << 20, 'x');
-  const FleetReplies<std::string> both = caller.call_quorum<echoed>(2, options, text);
+  const FleetAnswers<std::string> both = caller.call_quorum<echoed>(2, options, text);
   ASSERT_TRUE(both.ok()) << both.status().to_string();
   ASSERT_EQ(both->size(), 2u);
-  for (const FleetReply<std::string>& one : *both) EXPECT_EQ(one.reply.value(), text);
+  for (const FleetAnswer<std::string>& one : *both) EXPECT_EQ(one.outcome.value(), text);
   const Status too_many = caller.call_quorum<add>(3, options, 1, 2).status();
   EXPECT_EQ(too_many.code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(too_many.unprocessed());
@@ -184,14 +185,14 @@ TEST_F(BlockingFleets, AskAllServersAndAQuorumOfThem) {
 TEST_F(BlockingFleets, GiveAQuorumWithoutAServerThatIsGone) {
   BlockingFleet caller = blocking(make("static:" + first_.url() + ",tcp://127.0.0.1:1"));
   const FleetCallOptions options{.call = {.timeout = 10s}};
-  const FleetReplies<int> all = caller.call_all<add>(options, 1, 2);
+  const FleetAnswers<int> all = caller.call_all<add>(options, 1, 2);
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   ASSERT_EQ(all->size(), 2u);
-  for (const FleetReply<int>& reply : *all) {
-    const StatusCode expected = reply.url == first_.url() ? StatusCode::kOk : StatusCode::kUnavailable;
-    EXPECT_EQ(reply.reply.status().code(), expected) << reply.url;
+  for (const FleetAnswer<int>& one : *all) {
+    const StatusCode expected = one.url == first_.url() ? StatusCode::kOk : StatusCode::kUnavailable;
+    EXPECT_EQ(one.outcome.status().code(), expected) << one.url;
   }
-  const FleetReplies<int> one = caller.call_quorum<add>(1, options, 1, 2);
+  const FleetAnswers<int> one = caller.call_quorum<add>(1, options, 1, 2);
   ASSERT_TRUE(one.ok()) << one.status().to_string();
   ASSERT_EQ(one->size(), 1u);
   EXPECT_EQ(one->front().url, first_.url());
@@ -205,7 +206,7 @@ TEST_F(BlockingFleets, EndQuorumsInTime) {
   const FleetCallOptions options{.call = {.timeout = 50ms}};
   const auto all = caller.call_all<&Silence::ask>(options);
   ASSERT_TRUE(all.ok()) << all.status().to_string();
-  for (const auto& one : *all) EXPECT_EQ(one.reply.status().code(), StatusCode::kDeadlineExceeded);
+  for (const auto& one : *all) EXPECT_EQ(one.outcome.status().code(), StatusCode::kDeadlineExceeded);
   const Status quorum = caller.call_quorum<&Silence::ask>(1, options).status();
   EXPECT_EQ(quorum.code(), StatusCode::kUnavailable) << quorum.to_string();
 }
@@ -226,7 +227,7 @@ TEST_F(BlockingFleets, EndQuorumsThatAreStoppedOrWhoseFleetEnds) {
   Status ended;
   std::jthread asks_again{[&, caller = blocking(fleet)]() mutable {
     const auto all = caller.call_all<&Silence::ask>(options);
-    ended = all.ok() ? all->front().reply.status() : all.status();
+    ended = all.ok() ? all->front().outcome.status() : all.status();
   }};
   first_.silence.await(2);
   second_.silence.await(2);

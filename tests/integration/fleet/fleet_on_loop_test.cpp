@@ -109,13 +109,13 @@ TEST_F(FleetsOfOtherLoops, TakeManyCallsAtOnceThatAreKeptAndMoved) {
 TEST_F(FleetsOfOtherLoops, AskAllServersAndAQuorum) {
   const LoopFleet fleet = make();
   const FleetCallOptions options{.call = {.timeout = 10s}};
-  const FleetReplies<int> all = home_->block_on(fleet.call_all<add>(options, 1, 2));
+  const FleetAnswers<int> all = home_->block_on(fleet.call_all<add>(options, 1, 2));
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   ASSERT_EQ(all->size(), 2u);
-  for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.value(), 3);
+  for (const FleetAnswer<int>& one : *all) EXPECT_EQ(one.outcome.value(), 3);
   EXPECT_EQ(home_->block_on(fleet.call_all<add>(1, 2)).value().size(), 2u);
-  EXPECT_EQ(home_->block_on(fleet.call_quorum<add>(1, 1, 2)).value().front().reply.value(), 3);
-  const FleetReplies<int> two = home_->block_on(fleet.call_quorum<add>(2, options, 1, 2));
+  EXPECT_EQ(home_->block_on(fleet.call_quorum<add>(1, 1, 2)).value().front().outcome.value(), 3);
+  const FleetAnswers<int> two = home_->block_on(fleet.call_quorum<add>(2, options, 1, 2));
   ASSERT_TRUE(two.ok()) << two.status().to_string();
   EXPECT_EQ(two->size(), 2u);
   EXPECT_EQ(home_->block_on(fleet.call_quorum<add>(3, options, 1, 2)).status().code(),
@@ -126,7 +126,7 @@ TEST_F(FleetsOfOtherLoops, TakeWhatACallCarries) {
   const LoopFleet fleet = make();
   const std::vector<std::byte> bytes(300'000, std::byte{7});
   const FleetCallOptions with_bytes{.call = {.attachment = Bytes{bytes}}};
-  const auto answer = home_->block_on(fleet.call_with_attachment<with_attachment>(with_bytes));
+  const auto answer = home_->block_on(fleet.call<with_attachment>(with_bytes).with_attachment());
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();
   EXPECT_EQ(answer->value, bytes.size());
   EXPECT_EQ(answer->attachment.size(), bytes.size());
@@ -222,8 +222,8 @@ struct TwoLoops {
 };
 
 Task<void> ask_once(LoopFleet fleet, std::string text, bool* answered) {
-  const Result<std::string> reply = co_await fleet.call<echoed>(text);
-  *answered = reply.ok() && *reply == text;
+  const Result<std::string> answer = co_await fleet.call<echoed>(text);
+  *answered = answer.ok() && *answer == text;
 }
 
 TEST_F(FleetsOfOtherLoops, MayLoseTheCoroutineAndItsLoopAtAnyMoment) {

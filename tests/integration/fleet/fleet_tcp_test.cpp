@@ -2,11 +2,13 @@
 // CR-13: a fleet over real sockets, with servers on threads of their own.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <latch>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "integration/rpc/rpc_testing.hpp"
@@ -30,6 +32,12 @@ Result<int> refused(int /*number*/) {
   return user_error(7, "not today");
 }
 
+/// Gives back what came with the call.
+std::size_t echo_attached(CallContext& context) {
+  context.set_attachment(Buffer::copy_of(context.attachment()));
+  return context.attachment().size();
+}
+
 class FleetsOverSockets : public RpcTest {
  protected:
   ~FleetsOverSockets() override { fleet_.reset(); }
@@ -37,7 +45,7 @@ class FleetsOverSockets : public RpcTest {
   void start(std::size_t at) {
     const std::string url = urls_[at].empty() ? kAnyPort : urls_[at];
     replicas_[at] = std::make_unique<Server>(ServerOptions{.listen = {url}, .threads = 1});
-    replicas_[at]->register_handler<twice, refused>();
+    replicas_[at]->register_handler<twice, refused, echo_attached>();
     replicas_[at]->start().value();
     urls_[at] = replicas_[at]->urls().front();
   }
@@ -59,13 +67,13 @@ class FleetsOverSockets : public RpcTest {
   static Task<void> call_on(Load* load) {
     const FleetCallOptions options{.call = {.timeout = 60s}};
     for (std::uint32_t number = 0; !load->stops; ++number) {
-      Task<Result<std::uint32_t>> call = load->fleet->call<twice_again>(options, number);
-      Result<std::uint32_t> reply = co_await std::move(call);
-      if (reply.ok() && *reply == number * 2) {
+      auto call = load->fleet->call<twice_again>(options, number);
+      Result<std::uint32_t> answer = co_await std::move(call);
+      if (answer.ok() && *answer == number * 2) {
         ++load->answered;
       } else {
-        load->failures.push_back(reply.ok() ? Status{StatusCode::kInternal, Layer::kRpc, "wrong"}
-                                            : reply.status());
+        load->failures.push_back(answer.ok() ? Status{StatusCode::kInternal, Layer::kRpc, "wrong"}
+                                             : answer.status());
       }
     }
   }
@@ -110,6 +118,23 @@ TEST_F(FleetsOverSockets, SayWhichServerFailedACall) {
   EXPECT_TRUE(std::ranges::any_of(urls_, [&](const std::string& url) {
     return failure.message().starts_with(url + ": ");
   })) << failure.to_string();
+}
+
+TEST_F(FleetsOverSockets, GiveTheAttachmentOfAnAnswerThatIsAskedForBehindTheCall) {
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  FleetClient& fleet = make();
+  const std::vector<std::byte> bytes(300'000, std::byte{7});
+  const FleetCallOptions with_bytes{.call = {.attachment = Bytes{bytes}}};
+  const auto answer = loop().block_on(fleet.call<echo_attached>(with_bytes).with_attachment());
+  ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+  EXPECT_EQ(answer->value, bytes.size());
+  ASSERT_EQ(answer->attachment.size(), bytes.size());
+  EXPECT_TRUE(std::ranges::equal(answer->attachment.bytes(), bytes));
+  auto kept = fleet.call<twice>(4u);
+  auto [empty, moved] = loop().block_on(when_all(fleet.call<twice>(3u).with_attachment(), std::move(kept)));
+  EXPECT_EQ(empty.value().value, 6u);
+  EXPECT_TRUE(empty->attachment.empty());
+  EXPECT_EQ(moved.value(), 8u);
 }
 
 TEST_F(FleetsOverSockets, LeaveAHandlersOwnFailureAsItIs) {
@@ -169,9 +194,9 @@ TEST_F(FleetThreadDeathTest, EveryUseOnTheWrongThreadIsTold) {
 Task<void> call_often(FleetClient* fleet, std::size_t* allocations, bool* done) {
   for (std::uint32_t number = 0; number < 2000; ++number) {
     if (number == 1000) *allocations = heap_allocations();
-    Task<Result<std::uint32_t>> call = fleet->call<twice_again>(number);
-    Result<std::uint32_t> reply = co_await std::move(call);
-    EXPECT_TRUE(reply.ok());
+    auto call = fleet->call<twice_again>(number);
+    Result<std::uint32_t> answer = co_await std::move(call);
+    EXPECT_TRUE(answer.ok());
   }
   *allocations = heap_allocations() - *allocations;
   *done = true;
@@ -200,9 +225,9 @@ Task<void> call_with_little_memory(FleetClient* fleet, std::size_t which, Lean* 
   const FleetCallOptions options{.call = {.timeout = 20s}};
   fail_allocation(which);
   try {
-    Task<Result<std::uint32_t>> call = fleet->call<twice_again>(options, 21u);
-    const Result<std::uint32_t> reply = co_await std::move(call);
-    lean->answered = reply.ok();
+    auto call = fleet->call<twice_again>(options, 21u);
+    const Result<std::uint32_t> answer = co_await std::move(call);
+    lean->answered = answer.ok();
   } catch (const std::bad_alloc&) {
     lean->answered = false;
   }

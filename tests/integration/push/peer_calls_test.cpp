@@ -25,8 +25,8 @@ std::string keep(CallContext& context, std::string text) {
 
 /// Server's handlers that call the one who called.
 Task<Result<int>> ask_back(CallContext& context, int number) {
-  Result<int> reply = co_await context.peer().call<twice>(number);
-  co_return reply;
+  Result<int> answer = co_await context.peer().call<twice>(number);
+  co_return answer;
 }
 
 Task<Result<int>> ask_thrice(CallContext& context, int number) {
@@ -146,23 +146,23 @@ TEST_F(PeerCalls, EndInTimeWhereTheyGoDeeperThanMayRun) {
 
 TEST_F(PeerCalls, AreRefusedByAClientThatServesNothing) {
   Client& its = client(server());
-  const Result<int> reply = call<ask_back>(its, 4);
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string{reply.status().message()}, ::testing::HasSubstr("client serves no calls"));
+  const Result<int> answer = call<ask_back>(its, 4);
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string{answer.status().message()}, ::testing::HasSubstr("client serves no calls"));
 }
 
 TEST_F(PeerCalls, AreRefusedByAClientThatServesOthers) {
   Client& its = client(server());
   its.register_handler<thrice>();
-  const Result<int> reply = call<ask_back>(its, 4);
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string{reply.status().message()}, ::testing::HasSubstr("client has no such method"));
+  const Result<int> answer = call<ask_back>(its, 4);
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string{answer.status().message()}, ::testing::HasSubstr("client has no such method"));
 }
 
 TEST_F(PeerCalls, OfHugeAttachmentsAreRefusedByAClientThatServesNothing) {
   Client& its = client(server());
-  const Result<std::string> reply = call<ask_with_attachment>(its, std::uint64_t{50'000'000});
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnimplemented);
+  const Result<std::string> answer = call<ask_with_attachment>(its, std::uint64_t{50'000'000});
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnimplemented);
   EXPECT_TRUE(its.connected());
 }
 
@@ -179,8 +179,8 @@ TEST_F(PeerCalls, HaveTheTimeOfTheCallThatIsServed) {
   std::optional<Duration> left;
   Server& its_server = serve_here([](Server& its) {
     its.register_handler("relay", [](CallContext& context) -> Task<Result<void>> {
-      Result<void> reply = co_await context.peer().call<remote<"look", void()>>();
-      co_return reply;
+      Result<void> answer = co_await context.peer().call<remote<"look", void()>>();
+      co_return answer;
     });
   });
   Client& its = client(its_server);
@@ -209,8 +209,8 @@ TEST_F(PeerCalls, AreCancelledOnTheClientWhenTheirCallerGivesUp) {
   Slow slow;
   Server& its_server = serve_here([](Server& its) {
     its.register_handler("relay", [](CallContext& context) -> Task<Result<int>> {
-      Result<int> reply = co_await context.peer().call<&Slow::wait>();
-      co_return reply;
+      Result<int> answer = co_await context.peer().call<&Slow::wait>();
+      co_return answer;
     });
   });
   Client& its = client(its_server);
@@ -241,8 +241,8 @@ TEST_F(PeerCalls, CarryNoMetadataOfTheCallThatIsServed) {
   std::optional<bool> empty;
   Server& other = serve_here([](Server& made) {
     made.register_handler("relay", [](CallContext& context) -> Task<Result<void>> {
-      Result<void> reply = co_await context.peer().call<remote<"look", void()>>();
-      co_return reply;
+      Result<void> answer = co_await context.peer().call<remote<"look", void()>>();
+      co_return answer;
     });
   });
   Client& caller = client(other);
@@ -251,8 +251,8 @@ TEST_F(PeerCalls, CarryNoMetadataOfTheCallThatIsServed) {
   ASSERT_TRUE(metadata.set("token", "secret").ok());
   CallOptions options;
   options.metadata = metadata;
-  auto reply = caller.start<remote<"relay", void()>>(options);
-  ASSERT_TRUE(wait_for(std::move(reply)).ok());
+  auto result = caller.start<remote<"relay", void()>>(options);
+  ASSERT_TRUE(wait_for(std::move(result)).ok());
   EXPECT_EQ(empty, true);
 }
 

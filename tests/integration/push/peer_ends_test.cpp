@@ -54,18 +54,18 @@ class PeerEnds : public RpcTest {
     its.register_handler("relay", [this](CallContext& context) -> Task<Result<int>> {
       relaying_ = true;
       [[maybe_unused]] const Result<void> told = co_await relay_.wait();
-      Result<int> reply = co_await context.peer().call<twice>(21);
-      co_return reply;
+      Result<int> answer = co_await context.peer().call<twice>(21);
+      co_return answer;
     });
   }
   Peer& greet(Client& its) {
     EXPECT_TRUE((call<remote<"hello", void()>>(its)).ok());
     return *peer_;
   }
-  static void expect_gone(const Result<int>& reply) {
-    EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
-    EXPECT_TRUE(reply.status().unprocessed());
-    EXPECT_EQ(reply.status().message(), "the peer is gone: the connection that it was called by has ended");
+  static void expect_gone(const Result<int>& result) {
+    EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << result.status().to_string();
+    EXPECT_TRUE(result.status().unprocessed());
+    EXPECT_EQ(result.status().message(), "the peer is gone: the connection that it was called by has ended");
   }
 
   std::optional<Peer> peer_;
@@ -138,9 +138,9 @@ TEST_F(PeerEnds, CallsUnderWayEndWithTheConnection) {
   auto waiting = peer.start<&Slow::wait>();
   ASSERT_TRUE(turn_until(loop(), [&] { return slow.began == 1; }));
   its.close();
-  const Result<int> reply = wait_for(std::move(waiting));
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable);
-  EXPECT_FALSE(reply.status().unprocessed());
+  const Result<int> answer = wait_for(std::move(waiting));
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(answer.status().unprocessed());
 }
 
 TEST_F(PeerEnds, AClientDestroysTheCoroutinesOfItsHandlersAndHearsOfNoMore) {
@@ -170,8 +170,8 @@ TEST_F(PeerEnds, CallsOnOtherThreadsReachThePeerAndHearOfItsEnd) {
   its.register_handler<twice>();
   Peer peer = greet(its);
   auto ask = [](Peer its_peer) -> Task<Result<int>> {
-    Result<int> reply = co_await on_loop_of(its_peer).call<twice>(6);
-    co_return reply;
+    Result<int> answer = co_await on_loop_of(its_peer).call<twice>(6);
+    co_return answer;
   };
   EXPECT_EQ(loop().block_on(ask(peer)).value(), 12);
   its.close();

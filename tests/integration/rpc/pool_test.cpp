@@ -94,11 +94,11 @@ struct Load {
 
   static Task<void> call_on(ConnectionPool* pool, Load* load, std::uint32_t number) {
     while (!load->stopping) {
-      Result<std::uint32_t> reply = co_await pool->call<nap_again>(number);
-      if (reply.ok() && *reply == number * 2) {
+      Result<std::uint32_t> answer = co_await pool->call<nap_again>(number);
+      if (answer.ok() && *answer == number * 2) {
         ++load->answered;
       } else {
-        load->failures.push_back(reply.status());
+        load->failures.push_back(answer.status());
       }
     }
   }

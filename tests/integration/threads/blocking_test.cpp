@@ -81,9 +81,9 @@ class Blocking : public ::testing::Test {
 
 TEST_F(Blocking, AClientWithoutALoopIsThreeLines) {
   BlockingClient client{{.connect = served.url()}};
-  auto reply = client.call<echoed>("hello");
-  ASSERT_TRUE(reply.ok()) << reply.status().to_string();
-  EXPECT_EQ(*reply, "hello");
+  auto answer = client.call<echoed>("hello");
+  ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+  EXPECT_EQ(*answer, "hello");
   EXPECT_EQ(client.call<add>(1, 2).value(), 3);
   EXPECT_TRUE(client.call<nothing>().ok());
 }
@@ -245,8 +245,8 @@ TEST_F(Blocking, ThreadsThatWaitAreToldWhenTheLoopIsStopped) {
     threads.emplace_back([&, t] {
       CallOptions options;
       if (t % 2 == 0) options.attachment = Bytes{sent};
-      auto reply = blocking(remote.client()).call<&Silence::ask>(options);
-      if (reply.status().code() == StatusCode::kCancelled) ++told;
+      auto answer = blocking(remote.client()).call<&Silence::ask>(options);
+      if (answer.status().code() == StatusCode::kCancelled) ++told;
     });
   }
   served.silence.await(kThreads);
@@ -462,8 +462,8 @@ TEST_F(Blocking, ThreadsComeAndGoAndCancelAtAnyMoment) {
         } else if (t % 3 == 1) {
           [[maybe_unused]] const auto dropped = std::move(later);
         }
-        auto reply = caller.call<echoed>("text");
-        if (reply.ok() ? *reply != "text" : reply.status().code() != StatusCode::kCancelled) ++wrong;
+        auto answer = caller.call<echoed>("text");
+        if (answer.ok() ? *answer != "text" : answer.status().code() != StatusCode::kCancelled) ++wrong;
         stopper.join();
       });
     }

@@ -157,8 +157,8 @@ struct TwoLoops {
 };
 
 Task<void> ask_once(LoopCaller caller, std::string text, bool* answered) {
-  const Result<std::string> reply = co_await caller.call<echoed>(text);
-  *answered = reply.ok() && *reply == text;
+  const Result<std::string> answer = co_await caller.call<echoed>(text);
+  *answered = answer.ok() && *answer == text;
 }
 
 TEST_F(OnLoopOf, TheCoroutineMayBeDroppedAtAnyMoment) {

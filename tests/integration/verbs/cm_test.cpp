@@ -16,7 +16,7 @@ using Kind = verbs::CmEvent::Kind;
 
 constexpr Call kCalls[] = {
     Call::kCmCreateEventChannel, Call::kCmGetEvent,     Call::kCmCreateId, Call::kCmBindAddr, Call::kCmListen,
-    Call::kCmResolveAddr,        Call::kCmResolveRoute, Call::kCmConnect,  Call::kCmAccept,   Call::kCmReject,
+    Call::kCmResolveAddr,        Call::kCmResolveRoute, Call::kCmConnect,  Call::kCmAccept,   Call::kCmRefuse,
     Call::kCmEstablish,          Call::kCmInitQpAttr,   Call::kModifyQp,   Call::kCreateQp,   Call::kCreateAh,
     Call::kOpenDevice,           Call::kQueryPort,      Call::kRegMr};
 

@@ -212,9 +212,9 @@ int SimulatedCm::accept(verbs::CmId* handle_of, const verbs::CmParameters& param
   return 0;
 }
 
-int SimulatedCm::reject(verbs::CmId* id) noexcept {
+int SimulatedCm::refuse(verbs::CmId* id) noexcept {
   const std::scoped_lock lock(network_.mutex);
-  if (const int error = network_.enter(Call::kCmReject, nullptr)) return failed(error);
+  if (const int error = network_.enter(Call::kCmRefuse, nullptr)) return failed(error);
   state_->part(object(id), Kind::kRejected, kRefused);
   return 0;
 }

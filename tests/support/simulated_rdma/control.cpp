@@ -264,6 +264,10 @@ void SimulatedRdma::complete_receive_with(ibv_qp* pair, ibv_wc_status status, st
   pair_of(pair).receive_fault = {.status = status, .countdown = nth};
 }
 
+int SimulatedRdma::access_of(const ibv_mr* region) {
+  return static_cast<const Region*>(region)->access;
+}
+
 void SimulatedRdma::limit_registered_bytes(std::size_t bytes) {
   const std::scoped_lock lock(network_->mutex);
   network_->pinned_bytes_max = bytes;

@@ -80,7 +80,7 @@ enum class Call : std::uint8_t {
   kCmResolveRoute,
   kCmConnect,
   kCmAccept,
-  kCmReject,
+  kCmRefuse,
   kCmEstablish,
   kCmInitQpAttr,
 };

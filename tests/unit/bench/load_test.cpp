@@ -87,19 +87,19 @@ std::vector<std::byte> payload_with(std::size_t bytes, std::uint64_t tag) {
 TEST(Payload, AnIntactAnswerOfAnySizePasses) {
   constexpr std::uint64_t kTag = 0x0102030405060708;
   for (const std::size_t bytes : {0, 1, 7, 8, 9, 15, 16, 17, 128, 4096, 65536, 65544, 1 << 20}) {
-    EXPECT_TRUE(reply_intact(payload_with(bytes, kTag), bytes, kTag, bytes)) << bytes;
+    EXPECT_TRUE(answer_intact(payload_with(bytes, kTag), bytes, kTag, bytes)) << bytes;
   }
 }
 
 TEST(Payload, AnAnswerOfTheWrongLengthIsFound) {
-  EXPECT_FALSE(reply_intact(payload_with(127, 1), 128, 1, 128));
-  EXPECT_FALSE(reply_intact(payload_with(129, 1), 128, 1, 128));
-  EXPECT_FALSE(reply_intact({}, 1, 0, 1));
+  EXPECT_FALSE(answer_intact(payload_with(127, 1), 128, 1, 128));
+  EXPECT_FALSE(answer_intact(payload_with(129, 1), 128, 1, 128));
+  EXPECT_FALSE(answer_intact({}, 1, 0, 1));
 }
 
 TEST(Payload, TheAnswerToAnotherCallIsFound) {
-  EXPECT_FALSE(reply_intact(payload_with(128, 1), 128, 2, 128));
-  EXPECT_FALSE(reply_intact(payload_with(1, 1), 1, 2, 1));
+  EXPECT_FALSE(answer_intact(payload_with(128, 1), 128, 2, 128));
+  EXPECT_FALSE(answer_intact(payload_with(1, 1), 1, 2, 1));
 }
 
 TEST(Payload, DamageAtTheSampledPlacesIsFound) {
@@ -107,7 +107,7 @@ TEST(Payload, DamageAtTheSampledPlacesIsFound) {
   for (const std::size_t at : {std::size_t{0}, std::size_t{64 * 1024}, kBytes / 2, kBytes - 1}) {
     auto payload = payload_with(kBytes, 3);
     payload[at] ^= std::byte{1};
-    EXPECT_FALSE(reply_intact(payload, kBytes, 3, kBytes)) << at;
+    EXPECT_FALSE(answer_intact(payload, kBytes, 3, kBytes)) << at;
   }
 }
 
@@ -115,9 +115,9 @@ TEST(Payload, AShortRequestCanOnlyBringAShortTagBack) {
   constexpr std::uint64_t kTag = 0x1122334455667788;
   const auto request = payload_with(3, kTag);
   EXPECT_EQ(read_tag(request), 0x667788U);
-  EXPECT_TRUE(reply_intact(payload_with(100, read_tag(request)), 100, kTag, 3));
-  EXPECT_FALSE(reply_intact(payload_with(100, kTag), 100, kTag, 3));
-  EXPECT_TRUE(reply_intact(payload_with(2, kTag), 2, kTag, 3));
+  EXPECT_TRUE(answer_intact(payload_with(100, read_tag(request)), 100, kTag, 3));
+  EXPECT_FALSE(answer_intact(payload_with(100, kTag), 100, kTag, 3));
+  EXPECT_TRUE(answer_intact(payload_with(2, kTag), 2, kTag, 3));
 }
 
 TEST(Schedule, StartsCallsEvenlyAndDoesNotDrift) {
@@ -298,7 +298,7 @@ TEST(Flags, SayWhatRunsBesideTheCalls) {
 
 TEST(Flags, WithoutAReplySizeTheAnswerIsAsLongAsTheRequest) {
   const auto options = parse_client({"--connect", "tcp://h:1", "--size", "77"});
-  EXPECT_FALSE(options.reply_bytes.has_value());
+  EXPECT_FALSE(options.asked_answer_bytes.has_value());
   EXPECT_EQ(options.answer_bytes(), 77U);
 }
 

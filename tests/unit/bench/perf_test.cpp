@@ -41,7 +41,7 @@ std::unique_ptr<Server> serve() {
 struct Shape {
   const char* name;
   std::uint64_t size;
-  std::optional<std::uint64_t> reply;
+  std::optional<std::uint64_t> asked_answer_bytes;
   bool attachment;
 };
 
@@ -51,7 +51,7 @@ TEST_P(EveryShape, IsAnsweredIntact) {
   const auto server = serve();
   load::ClientOptions options = short_run(*server);
   options.size_bytes = GetParam().size;
-  options.reply_bytes = GetParam().reply;
+  options.asked_answer_bytes = GetParam().asked_answer_bytes;
   options.attachment = GetParam().attachment;
   const load::Report report = blocking_measure(options).value();
   EXPECT_EQ(report.errors, 0U);

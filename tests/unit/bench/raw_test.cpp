@@ -98,10 +98,10 @@ void expect_clean(load::ClientOptions options) {
 }
 
 TEST(RawHello, SurvivesItsEncoding) {
-  const auto hello = decode_hello(encode_hello({.request_bytes = 7, .reply_bytes = 9}));
+  const auto hello = decode_hello(encode_hello({.request_bytes = 7, .answer_bytes = 9}));
   ASSERT_TRUE(hello.has_value());
   EXPECT_EQ(hello->request_bytes, 7U);
-  EXPECT_EQ(hello->reply_bytes, 9U);
+  EXPECT_EQ(hello->answer_bytes, 9U);
   EXPECT_TRUE(decode_hello(encode_hello({}))->echo());
 }
 
@@ -110,7 +110,7 @@ TEST(RawHello, IsRefusedWhenItIsCutOrForeignOrTooGreedy) {
   EXPECT_TRUE(decode_hello(bytes).has_value());
   EXPECT_FALSE(decode_hello(Bytes{bytes}.first(kHelloBytes - 1)).has_value());
   EXPECT_FALSE(decode_hello(encode_hello({.request_bytes = kPayloadBytesMax + 1})).has_value());
-  EXPECT_FALSE(decode_hello(encode_hello({.reply_bytes = kPayloadBytesMax + 1})).has_value());
+  EXPECT_FALSE(decode_hello(encode_hello({.answer_bytes = kPayloadBytesMax + 1})).has_value());
   bytes[0] ^= std::byte{1};
   EXPECT_FALSE(decode_hello(bytes).has_value());
   bytes[0] ^= std::byte{1};
@@ -129,9 +129,9 @@ TEST(RawServer, EchoesFramesThatArriveByteByByte) {
     stream.insert(stream.end(), frame.begin(), frame.end());
   }
   for (const std::byte& byte : stream) send_all(fd, {&byte, 1});
-  const auto reply = receive(fd, 18);
-  EXPECT_EQ(as_text(reply).substr(4, 5), "first");
-  EXPECT_EQ(as_text(reply).substr(13, 5), "other");
+  const auto answer = receive(fd, 18);
+  EXPECT_EQ(as_text(answer).substr(4, 5), "first");
+  EXPECT_EQ(as_text(answer).substr(13, 5), "other");
 }
 
 TEST(RawServer, ClosesAConnectionThatBreaksItsPromiseAndServesTheOthers) {
@@ -187,12 +187,12 @@ TEST(RawServer, AddressesItCannotUseAreErrors) {
 TEST(RawClient, EverySizeOfRequestAndAnswerComesBackWhole) {
   const auto server = start_server();
   for (const std::uint64_t size : {0, 1, 128, 65535, 65536, 1 << 20}) {
-    for (const std::optional<std::uint64_t> reply :
+    for (const std::optional<std::uint64_t> asked :
          {std::optional<std::uint64_t>{}, {std::uint64_t{0}}, {std::uint64_t{3}}, {std::uint64_t{300'000}}}) {
-      SCOPED_TRACE(std::to_string(size) + " -> " + (reply ? std::to_string(*reply) : "echo"));
+      SCOPED_TRACE(std::to_string(size) + " -> " + (asked ? std::to_string(*asked) : "echo"));
       auto options = short_run(*server);
       options.size_bytes = size;
-      options.reply_bytes = reply;
+      options.asked_answer_bytes = asked;
       options.depth = 5;
       expect_clean(options);
     }

@@ -27,8 +27,8 @@ TEST_F(Fleets, FailNoIdempotentCallWhileServersAreKilledAndComeBackInTurn) {
   for (int round = 0; round < 8; ++round) {
     crash(round % 4);
     for (int i = 0; i < 25; ++i) {
-      const Result<int> reply = run(fleet.call<ask_again>());
-      ASSERT_TRUE(reply.ok()) << reply.status().to_string();
+      const Result<int> answer = run(fleet.call<ask_again>());
+      ASSERT_TRUE(answer.ok()) << answer.status().to_string();
     }
     serve(round % 4);
     for (int i = 0; i < 25; ++i) ASSERT_TRUE(run(fleet.call<ask_again>()).ok());
@@ -66,10 +66,10 @@ TEST_F(Fleets, AServerThatTookManyCallsWithItWhenItWentIsNotLeftOutForThat) {
 TEST_F(Fleets, ACallSaysWhyNoServerCouldBeAskedInItsTime) {
   FleetClient& fleet = make(2);
   const FleetCallOptions options{.call = {.timeout = 3s}};
-  const Result<int> reply = run(fleet.call<&Replica::ask>(options));
-  ASSERT_FALSE(reply.ok());
-  EXPECT_EQ(reply.status().code(), StatusCode::kDeadlineExceeded);
-  EXPECT_TRUE(reply.status().unprocessed());
+  const Result<int> answer = run(fleet.call<&Replica::ask>(options));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(answer.status().unprocessed());
 }
 
 TEST_F(Fleets, ABackupAnswersForAServerThatDoesNot) {
@@ -83,9 +83,9 @@ TEST_F(Fleets, ABackupAnswersForAServerThatDoesNot) {
   replicas_[0].work = 10s;
   const FleetCallOptions options{.call = {.timeout = 2s}};
   for (int i = 0; i < 4; ++i) {
-    const Result<int> reply = run(fleet.call<ask_again>(options));
-    ASSERT_TRUE(reply.ok()) << reply.status().to_string();
-    EXPECT_EQ(*reply, 1);
+    const Result<int> answer = run(fleet.call<ask_again>(options));
+    ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+    EXPECT_EQ(*answer, 1);
   }
   EXPECT_GT(fleet.stats().backups_won, 0u);
 }
@@ -95,9 +95,9 @@ TEST_F(Fleets, AQuorumIsTheFirstGoodAnswersAndTheRestIsCancelled) {
   FleetClient& fleet = make(3);
   replicas_[1].work = 10s;
   const FleetCallOptions options{.call = {.timeout = 5s}};
-  const auto replies = run(fleet.call_quorum<&Replica::ask>(2, options));
-  ASSERT_TRUE(replies.ok()) << replies.status().to_string();
-  EXPECT_EQ(replies->size(), 2u);
+  const auto answers = run(fleet.call_quorum<&Replica::ask>(2, options));
+  ASSERT_TRUE(answers.ok()) << answers.status().to_string();
+  EXPECT_EQ(answers->size(), 2u);
   EXPECT_EQ(fleet.stats().calls_in_flight, 0u);
   crash(0);
   const auto fewer = run(fleet.call_quorum<&Replica::ask>(2, options));
@@ -139,14 +139,14 @@ TEST_F(Fleets, CallTheSubsetAndFailEarlyWhenItIsDown) {
   const auto all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{}));
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   EXPECT_EQ(all->size(), 3u);
-  for (const FleetReply<int>& one : *all) {
-    ASSERT_TRUE(one.reply.ok());
-    crash(*one.reply);
+  for (const FleetAnswer<int>& one : *all) {
+    ASSERT_TRUE(one.outcome.ok());
+    crash(*one.outcome);
   }
   const TimePoint before = clock_.now();
-  const Result<int> reply = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 50s}}));
-  ASSERT_FALSE(reply.ok());
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
+  const Result<int> answer = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 50s}}));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable) << answer.status().to_string();
   EXPECT_LT(clock_.now() - before, 40s);
 }
 
@@ -182,11 +182,11 @@ TEST_F(Fleets, WaitForNothingThatCannotCome) {
   given.name = "static:carrier-pigeon://loft:1,carrier-pigeon://loft:2";
   FleetClient& fleet = make_named(std::move(given));
   const TimePoint before = clock_.now();
-  const Result<int> reply = run(fleet.call<&Replica::ask>());
-  ASSERT_FALSE(reply.ok());
-  EXPECT_TRUE(reply.status().unprocessed());
-  EXPECT_NE(reply.status().to_string().find("carrier-pigeon"), std::string::npos)
-      << reply.status().to_string();
+  const Result<int> answer = run(fleet.call<&Replica::ask>());
+  ASSERT_FALSE(answer.ok());
+  EXPECT_TRUE(answer.status().unprocessed());
+  EXPECT_NE(answer.status().to_string().find("carrier-pigeon"), std::string::npos)
+      << answer.status().to_string();
   EXPECT_LE(clock_.now() - before, 1s);
 }
 
@@ -196,10 +196,10 @@ TEST_F(Fleets, WaitForNoNameThatCannotBeLookedUpIfTheyDoNotWait) {
   given.waits_for_ready = false;
   FleetClient& fleet = make_named(std::move(given));
   const TimePoint before = clock_.now();
-  const Result<int> reply = run(fleet.call<&Replica::ask>());
-  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
-  EXPECT_NE(reply.status().to_string().find("/nowhere/list"), std::string::npos)
-      << reply.status().to_string();
+  const Result<int> answer = run(fleet.call<&Replica::ask>());
+  EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable) << answer.status().to_string();
+  EXPECT_NE(answer.status().to_string().find("/nowhere/list"), std::string::npos)
+      << answer.status().to_string();
   EXPECT_FALSE(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).ok());
   EXPECT_LE(clock_.now() - before, 1s);
 }
@@ -218,20 +218,20 @@ TEST_F(Fleets, AreCalledOutsideOfATurnOfTheirLoopToo) {
 TEST_F(Fleets, AskNobodyForMoreAnswersThanThereAreServers) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
-  const auto replies = run(fleet.call_quorum<&Replica::ask>(4, FleetCallOptions{}));
-  ASSERT_FALSE(replies.ok());
-  EXPECT_EQ(replies.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(replies.status().message(), "4 good answers were wanted, and there are 3 servers to ask");
-  EXPECT_TRUE(replies.status().unprocessed());
+  const auto answers = run(fleet.call_quorum<&Replica::ask>(4, FleetCallOptions{}));
+  ASSERT_FALSE(answers.ok());
+  EXPECT_EQ(answers.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(answers.status().message(), "4 good answers were wanted, and there are 3 servers to ask");
+  EXPECT_TRUE(answers.status().unprocessed());
   EXPECT_EQ(fleet.stats().attempts, 0u);
 }
 
 TEST_F(Fleets, RefuseAQuorumOfNobody) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
-  const auto replies = run(fleet.call_quorum<&Replica::ask>(0));
-  EXPECT_EQ(replies.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_TRUE(replies.status().unprocessed());
+  const auto answers = run(fleet.call_quorum<&Replica::ask>(0));
+  EXPECT_EQ(answers.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(answers.status().unprocessed());
   EXPECT_EQ(fleet.stats().attempts, 0u);
 }
 
@@ -354,8 +354,8 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   EXPECT_NE(failure_of(std::move(pool)).find("connections_max"), std::string::npos);
   const FleetRetry retry{.attempt_timeout = 0s};
   FleetClient& fleet = make(1);
-  const Result<int> reply = run(fleet.call<&Replica::ask>(FleetCallOptions{.retry = &retry}));
-  EXPECT_NE(reply.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
+  const Result<int> answer = run(fleet.call<&Replica::ask>(FleetCallOptions{.retry = &retry}));
+  EXPECT_NE(answer.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
 }
 
 TEST_F(Fleets, ServeEachOfTheirServersAlsoThoseThatComeBack) {

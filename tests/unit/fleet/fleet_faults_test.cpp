@@ -94,8 +94,8 @@ TEST_F(FleetFaults, FailNoCallForServersThatAreBlackHoles) {
   ASSERT_TRUE(run(fleet.call<&Replica::ask>(options)).ok());
   for (int i = 0; i < 200; ++i) {
     const TimePoint before = clock_.now();
-    const Result<int> reply = run(fleet.call<&Replica::ask>(options));
-    ASSERT_TRUE(reply.ok()) << reply.status().to_string();
+    const Result<int> answer = run(fleet.call<&Replica::ask>(options));
+    ASSERT_TRUE(answer.ok()) << answer.status().to_string();
     EXPECT_LE(clock_.now() - before, 20ms);
   }
 }
@@ -107,8 +107,8 @@ TEST_F(FleetFaults, EndACallAtItsDeadlineWhenNobodyAnswers) {
   }
   FleetClient& fleet = make(2);
   const TimePoint before = clock_.now();
-  const Result<int> reply = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 2s}}));
-  EXPECT_EQ(reply.status().code(), StatusCode::kDeadlineExceeded);
+  const Result<int> answer = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 2s}}));
+  EXPECT_EQ(answer.status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_LE(clock_.now() - before, 2s + 20ms);
   const FleetRetry retry{.attempt_timeout = 100ms};
   replicas_[1].work = 1ms;
@@ -162,7 +162,7 @@ TEST_F(FleetFaults, CallAllAndQuorumsEndWithTheClient) {
   loop_->post([this] { loop_->post([this] { fleet_->close(); }); });
   const auto all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{}));
   ASSERT_TRUE(all.ok());
-  for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.status().code(), StatusCode::kCancelled);
+  for (const FleetAnswer<int>& one : *all) EXPECT_EQ(one.outcome.status().code(), StatusCode::kCancelled);
   const auto none = run(fleet.call_quorum<&Replica::ask>(2, FleetCallOptions{}));
   EXPECT_FALSE(none.ok());
 }

@@ -86,7 +86,7 @@ struct Mirror {
 };
 Task<int> Mirror::reflect(int depth) {
   ++ran;
-  Task<Result<int>> call = fleet->call<&Mirror::reflect>(depth + 1);
+  auto call = fleet->call<&Mirror::reflect>(depth + 1);
   const Result<int> deeper = co_await std::move(call);
   co_return deeper.ok() ? *deeper : depth;
 }

@@ -139,8 +139,8 @@ TEST_F(FleetPolicies, AskTheZoneOfTheClientWhileItIsThereAndTheOthersThen) {
   FleetClient& fleet = make_named(std::move(given));
   const auto call = [&](int calls) {
     for (int i = 0; i < calls; ++i) {
-      const Result<int> reply = run(fleet.call<ask_again>());
-      ASSERT_TRUE(reply.ok()) << reply.status().to_string();
+      const Result<int> answer = run(fleet.call<ask_again>());
+      ASSERT_TRUE(answer.ok()) << answer.status().to_string();
     }
   };
   call(40);

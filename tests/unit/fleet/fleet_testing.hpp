@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/manual_time.hpp"
+#include "weft/detail/coro/awaitable.hpp"
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/runtime/sleep.hpp"
@@ -179,6 +180,11 @@ class FleetTest : public ::testing::Test {
     EXPECT_TRUE(result.has_value());
     return std::move(*result);
   }
+  template <typename A>
+    requires detail::Awaitable<A>
+  detail::AwaitResult<A> run(A&& awaitable, Duration time = 60s) {
+    return run(detail::own(std::forward<A>(awaitable)), time);
+  }
   template <typename T>
   static Task<void> keep(Task<T>* task, std::optional<T>* result) {
     result->emplace(co_await std::move(*task));
@@ -200,7 +206,7 @@ class FleetTest : public ::testing::Test {
   }
   template <auto M, typename... Given>
   static Task<void> one(FleetClient* fleet, Many* many, FleetCallOptions options, Given... given) {
-    Task<Result<int>> call = fleet->call<M>(options, given...);
+    auto call = fleet->call<M>(options, given...);
     Result<int> result = co_await std::move(call);
     many->results.push_back(std::move(result));
   }

@@ -169,9 +169,9 @@ TEST_F(FleetWaits, ArePartOfACallToAll) {
   auto all = run(fleet_->call_all<&Replica::ask>(FleetCallOptions{.call = {.timeout = 5s}}));
   ASSERT_TRUE(all.ok()) << all.status().to_string();
   ASSERT_EQ(all->size(), 2u);
-  EXPECT_EQ(all->front().reply.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_GT(all->front().reply.status().retry_after(), Duration::zero());
-  EXPECT_TRUE(all->back().reply.ok());
+  EXPECT_EQ(all->front().outcome.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_GT(all->front().outcome.status().retry_after(), Duration::zero());
+  EXPECT_TRUE(all->back().outcome.ok());
   EXPECT_EQ(refused_at(0), refused);
 }
 

@@ -11,6 +11,8 @@
 #include "support/simulated_rdma.hpp"
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/registrations.hpp"
+#include "transport/verbs/shared_device.hpp"
+#include "weft/detail/transport/verbs.hpp"
 
 namespace weft::detail::verbs_carrier {
 namespace {
@@ -90,6 +92,20 @@ TEST_F(VerbsRegistrations, LandingsAreUsedAgainForWhatIsAboutAsLarge) {
   EXPECT_EQ(again.data(), first);
   EXPECT_EQ(landings->registered_bytes(), registered);
   EXPECT_NE(landings->acquire(99 * kKilo, kBegin).data(), first);
+}
+
+TEST_F(VerbsRegistrations, LandingsAreWrittenInAnyOrderUnlessTheOptionsForbidIt) {
+  for (const bool relaxed : {true, false}) {
+    VerbsOptions options;
+    options.driver = &rdma;
+    options.relaxed_ordering = relaxed;
+    const auto device = SharedDevice::open("sim", options).value();
+    const Buffer landing = device->landings().acquire(64 * kKilo, kBegin);
+    const auto known = Registrations::View{device->registrations()}.find(landing.bytes());
+    ASSERT_NE(known, nullptr);
+    EXPECT_EQ((testing::SimulatedRdma::access_of(known->handle()) & IBV_ACCESS_RELAXED_ORDERING) != 0,
+              relaxed);
+  }
 }
 
 TEST_F(VerbsRegistrations, LandingsStayWithinTheirBudgetAndUnusedOnesMakeWay) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "unit/coro/run.hpp"
 #include "unit/ucx/pair.hpp"
@@ -282,6 +283,29 @@ TEST_P(UcxCancel, ACancelledTagReceiveTakesNoLaterMessage) {
     EXPECT_EQ(both.b->operations_out(), 0U);
   };
   pair.run(exchange(pair));
+}
+
+TEST_P(UcxCancel, ASendOfBorrowedBytesWaitsForUcxAlthoughItIsCancelled) {
+  Pair pair{GetParam()};
+  const std::string bytes(kLarge, 'b');
+  const auto send = [](Pair* both, std::string_view borrowed) -> Task<Status> {
+    co_return status_of(co_await tag_send_sync(both->to_b, 1, Memory::unsafe_borrow(as_bytes(borrowed))));
+  };
+  const auto receive = [](Pair* both) -> Task<Status> {
+    const Memory into = Memory::allocate(kLarge);
+    co_return status_of(co_await tag_receive(*both->b, 1, kWholeTag, into));
+  };
+  CancelScope scope;
+  std::optional<weft::testing::Started<Status>> sending;
+  pair.loop->post([&] { sending.emplace(send(&pair, bytes), &scope); });
+  pair.loop->run_once(Duration::zero());
+  pair.loop->post([&] { scope.cancel(CancelReason::kRequested); });
+  for (int i = 0; i < 3; ++i) pair.loop->run_once(Duration::zero());
+  EXPECT_FALSE(sending->ended()) << "UCX reads them still";
+  EXPECT_TRUE(pair.run(receive(&pair)).ok());
+  pair.until([&] { return sending->ended(); });
+  EXPECT_TRUE(sending->result().ok()) << "it was sent all the same";
+  EXPECT_EQ(pair.a->operations_out(), 0U);
 }
 
 TEST_P(UcxCancel, RecordsAreBounded) {

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/sanitizers.hpp"
@@ -117,6 +118,11 @@ void end_a_worker_before_its_listener() {
   pair.b.reset();
 }
 
+void drop_a_send_of_borrowed_bytes() {
+  Pair pair{testing::ways().front()};
+  auto sending = tag_send_sync(pair.to_b, 1, Memory::unsafe_borrow(as_bytes(std::string_view{"borrowed"})));
+}
+
 void end_a_loop_before_its_workers() {
   Pair pair{testing::ways().front()};
   pair.loop.reset();
@@ -127,6 +133,10 @@ TEST(UcxOrderDeathTest, AnEndInTheWrongOrderEndsTheProcessWithASentence) {
   EXPECT_DEATH(end_a_worker_before_its_message(), "ended before an AmReceiver");
   EXPECT_DEATH(end_a_worker_before_its_listener(), "Listener of it: they end first");
   EXPECT_DEATH(end_a_loop_before_its_workers(), "a loop was destroyed before a poller of it");
+}
+
+TEST(UcxMemoryDeathTest, BorrowedBytesThatAreDroppedUnderAnOperationEndTheProcessWithASentence) {
+  EXPECT_DEATH(drop_a_send_of_borrowed_bytes(), "borrowed memory was dropped while the layer below used it");
 }
 
 class KeepingLogger final : public Logger {

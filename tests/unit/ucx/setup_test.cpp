@@ -279,7 +279,7 @@ sockaddr_in any_port() {
   return address;
 }
 
-TEST(UcxListener, AConnectionIsAcceptedAndAnotherRejected) {
+TEST(UcxListener, AConnectionIsAcceptedAndAnotherRefused) {
   Pair pair{testing::ways().front()};
   const sockaddr_in any = any_port();
   auto listener = Listener::create(*pair.b, reinterpret_cast<const sockaddr*>(&any), sizeof any).value();
@@ -311,12 +311,12 @@ TEST(UcxListener, AConnectionIsAcceptedAndAnotherRejected) {
   EndpointOptions options;
   options.on_error = [&refused](const Status&) { refused = true; };
   Endpoint second = dial(std::move(options));
-  const auto reject = [](Listener& door) -> Task<> {
+  const auto refuse = [](Listener& door) -> Task<> {
     auto request = co_await door.next();
     EXPECT_TRUE(request.ok());
-    if (request.ok()) request->reject();
+    if (request.ok()) request->refuse();
   };
-  pair.run(reject(*listener));
+  pair.run(refuse(*listener));
   pair.until([&] { return refused; });
   EXPECT_EQ(second.error().code(), StatusCode::kUnavailable);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "support/simulated_rdma.hpp"
 #include "unit/verbs/pair.hpp"
 #include "weft/detail/coro/scope.hpp"
+#include "weft/detail/verbs/device_events.hpp"
 
 namespace weft::verbs {
 namespace {
@@ -181,6 +183,70 @@ TEST(VerbsSharedReceives, CompleteIntoTheQueueOfTheirQueuePairs) {
   options.shared_receives = shared.get();
   const auto refused = QueuePair::create(pair.domain, *another, options);
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << refused.status().to_string();
+}
+
+TEST(VerbsSharedReceives, TellOnceThatFewAreLeft) {
+  Pair pair;
+  auto shared = SharedReceiveQueue::create(pair.domain, *pair.completions, {.receives_max = 4}).value();
+  QueuePairOptions options;
+  options.shared_receives = shared.get();
+  const auto one = pair.make(options);
+  const auto other = pair.make();
+  Pair::join(*one, *other);
+  std::vector<DeviceEvent> told;
+  const auto events = DeviceEvents::watch(*pair.loop, pair.device, [&told](const DeviceEvent& event) {
+                        told.push_back(event);
+                      }).value();
+  const Memory into = pair.region(16).memory();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(shared->receive(into).abandon().ok());
+  EXPECT_TRUE(shared->notify_below(3).ok());
+  const auto send = [&] {
+    EXPECT_TRUE(pair.run([](QueuePair& from, Memory words) -> Task<Status> {
+                      co_return status_of(co_await from.send(words));
+                    }(*other, pair.text("takes one")))
+                    .ok());
+    pair.loop->run_once(Duration::zero());
+  };
+  send();
+  EXPECT_TRUE(told.empty()) << "three are left";
+  send();
+  pair.until([&] { return !told.empty(); });
+  EXPECT_EQ(told.front().type, IBV_EVENT_SRQ_LIMIT_REACHED);
+  EXPECT_EQ(told.front().queue, shared->handle());
+  send();
+  EXPECT_EQ(told.size(), 1U);
+  EXPECT_FALSE(shared->notify_below(5).ok()) << "there is no room for as many";
+}
+
+/// Hears of completions, and has to hear of none.
+class Deaf final : public CompletionHandler {
+ public:
+  void on_completion(std::uint32_t, const ibv_wc&) noexcept override { ADD_FAILURE() << "it is gone"; }
+};
+
+TEST(VerbsHandlers, ThatAreGoneHearNothingAndTheirCompletionsAreCounted) {
+  Pair pair;
+  CompletionQueue& queue = *pair.completions;
+  Deaf gone;
+  const std::uint32_t place = queue.add(gone);
+  const Memory into = pair.region(16).memory();
+  ibv_sge piece{.addr = reinterpret_cast<std::uintptr_t>(into.data()),
+                .length = 16,
+                .lkey = into.block()->registration()->lkey};
+  ibv_recv_wr request{};
+  request.wr_id = queue.id_for(place, 0);
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  ibv_recv_wr* refused = nullptr;
+  ASSERT_EQ(ibv_post_recv(pair.b->handle(), &request, &refused), 0);
+  queue.remove(place);
+  Deaf next;
+  EXPECT_EQ(queue.add(next), place) << "which has another generation";
+  EXPECT_EQ(queue.strays(), 0U);
+  EXPECT_TRUE(pair.a->send(pair.text("for nobody")).abandon().ok());
+  pair.until([&] { return queue.strays() > 0; });
+  EXPECT_EQ(queue.strays(), 1U);
+  queue.remove(place);
 }
 
 TEST(VerbsArming, AsksAgainWhereTheKernelLostTheEvent) {

@@ -8,11 +8,9 @@
 
 #include "weft/detail/calls/caller.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-namespace detail {
 class PeerTarget;
-}  // namespace detail
 
 /// Handle of the other side of a connection that this side did not ask for: a server's of a client, or a
 /// client's of the server that calls it. Calls go over that one connection, whose memory and limits they
@@ -25,7 +23,7 @@ class PeerTarget;
 class CallPeer : public Caller {
  public:
   /// `target` is what CallContext::peer_target() gives; not null.
-  explicit CallPeer(std::shared_ptr<detail::PeerTarget> target) noexcept;
+  explicit CallPeer(std::shared_ptr<PeerTarget> target) noexcept;
   CallPeer(const CallPeer& other) noexcept;
   CallPeer& operator=(const CallPeer& other) noexcept;
   ~CallPeer();
@@ -53,7 +51,7 @@ class CallPeer : public Caller {
   }
 
  private:
-  std::shared_ptr<detail::PeerTarget> peer_;
+  std::shared_ptr<PeerTarget> peer_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

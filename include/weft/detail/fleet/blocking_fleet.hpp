@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> reply =
+/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> answer =
 /// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, also when the fleet has
 /// ended: calls fail with kCancelled then.
 ///
@@ -30,6 +30,25 @@ class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
   BlockingFleet(const FleetClient& fleet, std::stop_token stop)
       : core_(fleet.core()), way_(*fleet.core()), stop_(std::move(stop)) {}
 
+  /// As call(), with the attachment of the answer: a Result<Answer<R>>.
+  template <auto M, typename... Given>
+    requires detail::WithoutFleetOptions<Given...>
+  auto call_with_attachment(Given&&... arguments) const {
+    return call_with_attachment<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  auto call_with_attachment(const FleetCallOptions& options, Given&&... arguments) const {
+    if constexpr (can_call<M, Given...>()) {
+      return wait<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
+    } else {
+      return never<Result<void>>();
+    }
+  }
+  template <auto M>
+  void call_with_attachment(const CallOptions& /*options*/, ...) const {
+    detail::explain_fleet_options<M>();
+  }
+
  private:
   friend detail::FleetCalls<BlockingFleet>;
 
@@ -38,17 +57,12 @@ class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
     return wait<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-  Result<Answer<detail::ResultOfMethod<M>>> make_answered_call(const FleetCallOptions& options,
-                                                               Given&&... arguments) const {
-    return wait<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
-  }
-  template <auto M, typename... Given>
-  FleetReplies<detail::ResultOfMethod<M>> make_call_all(const FleetCallOptions& options,
+  FleetAnswers<detail::ResultOfMethod<M>> make_call_all(const FleetCallOptions& options,
                                                         Given&&... arguments) const {
     return wait<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-  FleetReplies<detail::ResultOfMethod<M>> make_call_quorum(std::size_t wanted,
+  FleetAnswers<detail::ResultOfMethod<M>> make_call_quorum(std::size_t wanted,
                                                            const FleetCallOptions& options,
                                                            Given&&... arguments) const {
     return wait<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);

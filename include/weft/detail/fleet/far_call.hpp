@@ -60,23 +60,23 @@ Task<Result<ResultOfMethod<M>>> far_value(FarCall call, bool with_attachment) {
 }
 
 template <auto M>
-Task<FleetReplies<ResultOfMethod<M>>> far_call_all(FarCall call, std::size_t wanted) {
+Task<FleetAnswers<ResultOfMethod<M>>> far_call_all(FarCall call, std::size_t wanted) {
   std::shared_ptr<FleetCore> core = call.take_up();
   if (core == nullptr) co_return fleet_has_ended();
   auto calling = fleet_call_all<FarBody<M>>(std::move(core), method_key<M>, call.options, wanted,
                                             std::move(call.arguments));
-  FleetReplies<ResultOfMethod<M>> replies = co_await std::move(calling);
-  co_return replies;
+  FleetAnswers<ResultOfMethod<M>> answers = co_await std::move(calling);
+  co_return answers;
 }
 
 template <auto M>
-Task<FleetReplies<ResultOfMethod<M>>> far_call_quorum(FarCall call, std::size_t wanted) {
+Task<FleetAnswers<ResultOfMethod<M>>> far_call_quorum(FarCall call, std::size_t wanted) {
   std::shared_ptr<FleetCore> core = call.take_up();
   if (core == nullptr) co_return fleet_has_ended();
   auto calling = fleet_call_quorum<FarBody<M>>(std::move(core), method_key<M>, call.options, wanted,
                                                std::move(call.arguments));
-  FleetReplies<ResultOfMethod<M>> replies = co_await std::move(calling);
-  co_return replies;
+  FleetAnswers<ResultOfMethod<M>> answers = co_await std::move(calling);
+  co_return answers;
 }
 
 }  // namespace weft::detail

@@ -21,19 +21,19 @@ template <typename B, typename Source>
 concept AttemptBody = CallBody<B> && std::constructible_from<B, const Source&>;
 
 template <typename Body>
-using FleetAnswer = Result<Answer<typename Body::Value>>;
+using FleetOutcome = Result<Answer<typename Body::Value>>;
 
 /// One attempt at `member`, which is connected.
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const Source& source,
-                                      bool with_attachment) {
+Task<FleetOutcome<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const Source& source,
+                                       bool with_attachment) {
   // The fleet may have been closed since the member was found.
   if (member.pool == nullptr) co_return run.core().misuse();
   FleetAttempt attempt{run, member};
   WithDetails details{run.attempt_options(), with_attachment};
   AwaitedCall<Body, Returns::kAnswer, WithDetails> call{member.pool->target(), run.method(),
                                                         std::move(details), source};
-  FleetAnswer<Body> answer = co_await call;
+  FleetOutcome<Body> answer = co_await call;
   attempt.end(answer.status());
   co_return answer;
 }
@@ -55,7 +55,7 @@ class FleetHold {
 
 /// Attempts, one after the other, until one succeeds or there shall be no more.
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_attempts(FleetRun& run, const Source& source, bool with_attachment) {
+Task<FleetOutcome<Body>> fleet_attempts(FleetRun& run, const Source& source, bool with_attachment) {
   while (true) {
     Status failure;
     FleetMember* member = run.choose(failure);
@@ -67,8 +67,8 @@ Task<FleetAnswer<Body>> fleet_attempts(FleetRun& run, const Source& source, bool
       continue;
     }
     const FleetHold held{run.core(), *member};
-    Task<FleetAnswer<Body>> attempt = fleet_attempt<Body>(run, *member, source, with_attachment);
-    FleetAnswer<Body> answer = co_await std::move(attempt);
+    Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, *member, source, with_attachment);
+    FleetOutcome<Body> answer = co_await std::move(attempt);
     if (answer.ok()) co_return answer;
     if (!run.wants_another(answer.status())) co_return FleetRun::failed_at(*member, answer.status());
   }
@@ -85,18 +85,18 @@ struct BackedUp {
 };
 
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_first(FleetRun& run, BackedUp& both, const Source& source,
-                                    bool with_attachment) {
-  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
-  FleetAnswer<Body> answer = co_await std::move(attempts);
+Task<FleetOutcome<Body>> fleet_first(FleetRun& run, BackedUp& both, const Source& source,
+                                     bool with_attachment) {
+  Task<FleetOutcome<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetOutcome<Body> answer = co_await std::move(attempts);
   both.first_ended = true;
   if (!both.begun || answer.ok()) both.backup.cancel(CancelReason::kRequested);
   co_return answer;
 }
 
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source& source,
-                                     bool with_attachment) {
+Task<FleetOutcome<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source& source,
+                                      bool with_attachment) {
   SleepAwaiter delay = sleep_for(run.backup_after());
   Result<void> waited = co_await delay;
   if (!waited.ok()) co_return waited.status();
@@ -104,8 +104,8 @@ Task<FleetAnswer<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source
   if (!run.core().try_retry()) co_return to_status(CancelReason::kRequested);
   both.begun = true;
   ++run.core().counted().backups;
-  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
-  FleetAnswer<Body> answer = co_await std::move(attempts);
+  Task<FleetOutcome<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetOutcome<Body> answer = co_await std::move(attempts);
   if (answer.ok()) {
     run.overtake();
     both.first.cancel(CancelReason::kRequested);
@@ -114,7 +114,7 @@ Task<FleetAnswer<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source
 }
 
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_backed_up(FleetRun& run, const Source& source, bool with_attachment) {
+Task<FleetOutcome<Body>> fleet_backed_up(FleetRun& run, const Source& source, bool with_attachment) {
   CancelScope* outer = co_await this_cancel_scope();
   BackedUp both{outer};
   auto first = with_scope(both.first, fleet_first<Body>(run, both, source, with_attachment));
@@ -130,20 +130,20 @@ Task<FleetAnswer<Body>> fleet_backed_up(FleetRun& run, const Source& source, boo
 /// A whole call. `source` is kept in its frame.
 template <typename Body, typename Source>
   requires AttemptBody<Body, Source>
-Task<FleetAnswer<Body>> fleet_call(std::shared_ptr<FleetCore> core, const MethodKey& method,
-                                   FleetCallOptions options, Source source, bool with_attachment) {
+Task<FleetOutcome<Body>> fleet_call(std::shared_ptr<FleetCore> core, const MethodKey& method,
+                                    FleetCallOptions options, Source source, bool with_attachment) {
   CancelScope* scope = co_await this_cancel_scope();
   core->on_call();
   TurnOfLoop turn{core->loop()};
   co_await turn;
   FleetRun run{std::move(core), method, options, scope};
   if (run.backup_after() > Duration::zero()) {
-    Task<FleetAnswer<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);
-    FleetAnswer<Body> answer = co_await std::move(both);
+    Task<FleetOutcome<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);
+    FleetOutcome<Body> answer = co_await std::move(both);
     co_return answer;
   }
-  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
-  FleetAnswer<Body> answer = co_await std::move(attempts);
+  Task<FleetOutcome<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetOutcome<Body> answer = co_await std::move(attempts);
   co_return answer;
 }
 
@@ -168,8 +168,8 @@ Task<Result<typename Body::Value>> fleet_call_at(std::shared_ptr<FleetCore> core
   Task<Result<void>> waiting = run.wait_for(member);
   Result<void> ready = co_await std::move(waiting);
   if (!ready.ok()) co_return ready.status();
-  Task<FleetAnswer<Body>> attempt = fleet_attempt<Body>(run, member, source, false);
-  FleetAnswer<Body> answer = co_await std::move(attempt);
+  Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, member, source, false);
+  FleetOutcome<Body> answer = co_await std::move(attempt);
   co_return value_of(std::move(answer));
 }
 

@@ -17,14 +17,14 @@ namespace weft {
 
 /// Outcome of a call at one server of a fleet.
 template <typename R>
-struct FleetReply {
+struct FleetAnswer {
   std::string url;
-  Result<R> reply;
+  Result<R> outcome;
 };
 
 /// Outcomes of a call at several servers of a fleet, in the order of their URLs; or why nobody was asked.
 template <typename R>
-using FleetReplies = Result<std::vector<FleetReply<R>>>;
+using FleetAnswers = Result<std::vector<FleetAnswer<R>>>;
 
 namespace detail {
 
@@ -35,11 +35,11 @@ inline constexpr std::size_t kAllServers = SIZE_MAX;
 /// is kept in its frame.
 template <typename Body, typename Source>
   requires AttemptBody<Body, Source>
-Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCore> core,
+Task<FleetAnswers<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCore> core,
                                                         const MethodKey& method, FleetCallOptions options,
                                                         std::size_t wanted, Source source) {
   using R = typename Body::Value;
-  std::vector<FleetReply<R>> replies;
+  std::vector<FleetAnswer<R>> answers;
   CancelScope* scope = co_await this_cancel_scope();
   core->on_call();
   TurnOfLoop turn{core->loop()};
@@ -59,7 +59,7 @@ Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
   for (const std::unique_ptr<FleetMember>& member : core->list().members()) {
     if (!member->is_used()) continue;
     holds.emplace_back(*core, *member);
-    replies.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
+    answers.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
     calls.push_back(fleet_call_at<Body>(core, *member, method, options, source));
   }
   std::vector<Result<R>> results;
@@ -71,37 +71,37 @@ Task<FleetReplies<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
     Quorum<R> quorum = co_await std::move(all);
     results = std::move(quorum.results);
   }
-  for (std::size_t i = 0; i < replies.size(); ++i) replies[i].reply = std::move(results[i]);
-  co_return replies;
+  for (std::size_t i = 0; i < answers.size(); ++i) answers[i].outcome = std::move(results[i]);
+  co_return answers;
 }
 
 /// The same, and gives the good answers only.
 template <typename Body, typename Source>
   requires AttemptBody<Body, Source>
-Task<FleetReplies<typename Body::Value>> fleet_call_quorum(std::shared_ptr<FleetCore> core,
+Task<FleetAnswers<typename Body::Value>> fleet_call_quorum(std::shared_ptr<FleetCore> core,
                                                            const MethodKey& method, FleetCallOptions options,
                                                            std::size_t wanted, Source source) {
   using R = typename Body::Value;
   if (wanted == 0) co_return quorum_of_none();
   auto asking = fleet_call_all<Body>(std::move(core), method, options, wanted, std::move(source));
-  FleetReplies<R> replies = co_await std::move(asking);
-  if (!replies.ok()) co_return replies;
-  std::vector<FleetReply<R>> good;
+  FleetAnswers<R> answers = co_await std::move(asking);
+  if (!answers.ok()) co_return answers;
+  std::vector<FleetAnswer<R>> good;
   std::size_t bad = 0;
   Status first;
   Status cancelled;
-  for (FleetReply<R>& one : *replies) {
-    if (one.reply.ok()) {
+  for (FleetAnswer<R>& one : *answers) {
+    if (one.outcome.ok()) {
       good.push_back(std::move(one));
-    } else if (one.reply.status().code() == StatusCode::kCancelled) {
-      cancelled = one.reply.status();
+    } else if (one.outcome.status().code() == StatusCode::kCancelled) {
+      cancelled = one.outcome.status();
     } else if (++bad == 1) {
-      first = one.reply.status();
+      first = one.outcome.status();
     }
   }
   if (good.size() >= wanted) co_return good;
-  if (bad != 0) co_return quorum_not_reached(good.size(), bad, replies->size(), wanted, first);
-  co_return quorum_not_reached(good.size(), replies->size() - good.size(), replies->size(), wanted,
+  if (bad != 0) co_return quorum_not_reached(good.size(), bad, answers->size(), wanted, first);
+  co_return quorum_not_reached(good.size(), answers->size() - good.size(), answers->size(), wanted,
                                cancelled);
 }
 

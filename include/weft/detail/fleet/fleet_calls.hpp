@@ -34,9 +34,9 @@ consteval void explain_fleet_options() {
 }
 
 /// Gives a class that has a way to a fleet the calls of functions: those of a fleet, by coroutines of its
-/// loop and of others, and by threads that block. `Derived` makes them, by `make_call`, `make_answered_call`,
-/// `make_call_all` and `make_call_quorum`. Arguments, and errors but for those that are named here, as
-/// FunctionCaller::call(); options of this call come first, if there are any.
+/// loop and of others, and by threads that block. `Derived` makes them, by `make_call`, `make_call_all` and
+/// `make_call_quorum`. Arguments, and errors but for those that are named here, as FunctionCaller::call();
+/// options of this call come first, if there are any.
 template <typename Derived>
 class FleetCalls {
  public:
@@ -61,22 +61,8 @@ class FleetCalls {
     explain_fleet_options<M>();
   }
 
-  /// The same for a call whose answer brings an attachment: a Result<Answer<R>>.
-  template <auto M, typename... Given>
-  auto call_with_attachment(const FleetCallOptions& options, Given&&... arguments) const {
-    if constexpr (can_call<M, Given...>()) {
-      return self().template make_answered_call<M>(options, std::forward<Given>(arguments)...);
-    } else {
-      return Derived::template never<Result<void>>();
-    }
-  }
-  template <auto M>
-  void call_with_attachment(const CallOptions& /*options*/, ...) const {
-    explain_fleet_options<M>();
-  }
-
   /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
-  /// ejected or not, and gives all outcomes, in the order of the servers' URLs: FleetReplies<R>. Counts as
+  /// ejected or not, and gives all outcomes, in the order of the servers' URLs: FleetAnswers<R>. Counts as
   /// one call. A server that cannot be reached fails its part; nothing is tried again. Without a list it
   /// waits for one. Errors: as call(), when there is no server to ask.
   template <auto M, typename... Given>

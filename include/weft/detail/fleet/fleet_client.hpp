@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/detail/coro/task.hpp"
-#include "weft/detail/fleet/fleet_call.hpp"
+#include "weft/detail/fleet/awaited_fleet_call.hpp"
 #include "weft/detail/fleet/fleet_call_all.hpp"
 #include "weft/detail/fleet/fleet_calls.hpp"
 #include "weft/detail/fleet/fleet_options.hpp"
@@ -23,16 +23,18 @@
 namespace weft {
 
 /// Calls functions of many servers that serve the same, by a name that says which they are:
-/// `Result<R> reply = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
+/// `Result<R> answer = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
 /// chooses, and to another when that certainly did not run it, or when it is idempotent. Servers are
 /// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
-/// no more. call() and its like are those of detail::FleetCalls, and each gives a Task.
+/// no more. call() and its like are those of detail::FleetCalls, and each gives what is awaited, once.
+/// `co_await fleet.call<f>(arguments...).with_attachment()` gives the attachment of the answer too:
+/// `Result<Answer<R>>`.
 ///
 /// Thread: its loop's, destructor included; every use on another one ends the process with words that say so.
 /// It may be made on any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends
 /// its calls with kCancelled; it must not be destroyed inside a handler that one of its connections serves.
-/// Calls are tasks: what they refer to stays until they have ended, so they are awaited in the expression
-/// that made them. Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and
+/// What calls refer to stays until they have ended, so they are awaited in the expression that made them.
+/// Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and
 /// nothing else suffers. Cancel: total before an attempt is sent, after that its outcome is unknown. Threads
 /// without a loop write blocking(fleet), and coroutines of other loops on_loop_of(fleet).
 ///
@@ -49,8 +51,8 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   FleetClient(const FleetClient&) = delete;
   FleetClient& operator=(const FleetClient&) = delete;
 
-  /// The seam for FunctionServer, as CallClient::register_method(), for all servers of the list and those
-  /// that come into it. Before the first call. Throws std::bad_alloc.
+  /// The seam for FunctionServer, as detail::CallClient::register_method(), for all servers of the list and
+  /// those that come into it. Before the first call. Throws std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
@@ -68,33 +70,20 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   template <auto M, typename... Given>
   using Body = detail::SharedArguments<M, detail::CodecBody<M, Given...>>;
 
-  template <typename R>
-  static Task<Result<R>> without_attachment(Task<Result<Answer<R>>> calling) {
-    Result<Answer<R>> answer = co_await std::move(calling);
-    co_return detail::value_of(std::move(answer));
-  }
-
   template <auto M, typename... Given>
-  Task<Result<detail::ResultOfMethod<M>>> make_call(const FleetCallOptions& options,
-                                                    Given&&... arguments) const {
-    return without_attachment(detail::fleet_call<Body<M, Given...>>(
-        core_, detail::method_key<M>, options, source<M>(std::forward<Given>(arguments)...), false));
+  detail::AwaitedFleetCall<Body<M, Given...>, detail::CodecBody<M, Given...>> make_call(
+      const FleetCallOptions& options, Given&&... arguments) const {
+    return {core_, detail::method_key<M>, options, source<M>(std::forward<Given>(arguments)...)};
   }
   template <auto M, typename... Given>
-  Task<Result<Answer<detail::ResultOfMethod<M>>>> make_answered_call(const FleetCallOptions& options,
-                                                                     Given&&... arguments) const {
-    return detail::fleet_call<Body<M, Given...>>(core_, detail::method_key<M>, options,
-                                                 source<M>(std::forward<Given>(arguments)...), true);
-  }
-  template <auto M, typename... Given>
-  Task<FleetReplies<detail::ResultOfMethod<M>>> make_call_all(const FleetCallOptions& options,
+  Task<FleetAnswers<detail::ResultOfMethod<M>>> make_call_all(const FleetCallOptions& options,
                                                               Given&&... arguments) const {
     return detail::fleet_call_all<Body<M, Given...>>(core_, detail::method_key<M>, options,
                                                      detail::kAllServers,
                                                      source<M>(std::forward<Given>(arguments)...));
   }
   template <auto M, typename... Given>
-  Task<FleetReplies<detail::ResultOfMethod<M>>> make_call_quorum(std::size_t wanted,
+  Task<FleetAnswers<detail::ResultOfMethod<M>>> make_call_quorum(std::size_t wanted,
                                                                  const FleetCallOptions& options,
                                                                  Given&&... arguments) const {
     return detail::fleet_call_quorum<Body<M, Given...>>(core_, detail::method_key<M>, options, wanted,

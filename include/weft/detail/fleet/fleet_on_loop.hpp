@@ -40,7 +40,7 @@ class FarCaller {
 /// be kept and moved before, and dropped at any moment. What its options name stays until it has ended;
 /// dropping it then blocks until the fleet's loop has given that back.
 template <typename Outcome, typename Wish>
-class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final : FarCaller {
+class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop : FarCaller {
   using Record = ToldTaskOf<Outcome, BeginFarCall<Outcome, Wish>, FarCall, Wish>;
 
  public:
@@ -74,6 +74,10 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
     return task_->take();
   }
 
+ protected:
+  /// Gives away what it would have called with. Only before it is awaited.
+  FarCaller give_away() noexcept { return std::move(static_cast<FarCaller&>(*this)); }
+
  private:
   BeginFarCall<Outcome, Wish> begins_;
   Wish wish_;
@@ -81,16 +85,32 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop final :
   ReturningTask waiting_;
 };
 
+/// The same for a call of one of the servers.
+template <auto M>
+class [[nodiscard("a call is made when it is awaited")]] OneCallOnLoop final
+    : public FleetCallOnLoop<Result<ResultOfMethod<M>>, bool> {
+  using Base = FleetCallOnLoop<Result<ResultOfMethod<M>>, bool>;
+
+ public:
+  explicit OneCallOnLoop(FarCaller caller) noexcept : Base(std::move(caller), &far_value<M>, false) {}
+
+  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  FleetCallOnLoop<Result<Answer<ResultOfMethod<M>>>, bool> with_attachment() && {
+    return {this->give_away(), &far_answer<M>, true};
+  }
+};
+
 }  // namespace detail
 
 /// The way to a fleet of another loop: what `weft::on_loop_of(fleet)` gives. May be copied, kept and used by
 /// any thread, also when the fleet has ended: calls fail with kCancelled then.
 ///
-/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto reply =
-/// co_await weft::on_loop_of(fleet).call<f>(x);`. Arguments are encoded here; the answer is decoded on the
-/// fleet's loop. The deadline and the metadata that the coroutine carries go along, and its cancel reaches
-/// the call. Errors beside theirs: kCancelled when the fleet's loop was stopped or the fleet has ended;
-/// kFailedPrecondition in a child of fork, and for a fleet of this very loop with options that name memory.
+/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto answer =
+/// co_await weft::on_loop_of(fleet).call<f>(x);`, or behind that `.with_attachment()`. Arguments are encoded
+/// here; the answer is decoded on the fleet's loop. The deadline and the metadata that the coroutine carries
+/// go along, and its cancel reaches the call. Errors beside theirs: kCancelled when the fleet's loop was
+/// stopped or the fleet has ended; kFailedPrecondition in a child of fork, and for a fleet of this very loop
+/// with options that name memory.
 class LoopFleet : public detail::FleetCalls<LoopFleet> {
  public:
   explicit LoopFleet(const FleetClient& fleet) : core_(fleet.core()), mailbox_(fleet.loop().mailbox()) {}
@@ -99,33 +119,34 @@ class LoopFleet : public detail::FleetCalls<LoopFleet> {
   friend detail::FleetCalls<LoopFleet>;
 
   template <auto M, typename... Given>
-  auto make_call(const FleetCallOptions& options, Given&&... arguments) const {
-    return make<M>(&detail::far_value<M>, options, false, std::forward<Given>(arguments)...);
-  }
-  template <auto M, typename... Given>
-  auto make_answered_call(const FleetCallOptions& options, Given&&... arguments) const {
-    return make<M>(&detail::far_answer<M>, options, true, std::forward<Given>(arguments)...);
+  detail::OneCallOnLoop<M> make_call(const FleetCallOptions& options, Given&&... arguments) const {
+    return detail::OneCallOnLoop<M>{caller<M>(options, std::forward<Given>(arguments)...)};
   }
   template <auto M, typename... Given>
   auto make_call_all(const FleetCallOptions& options, Given&&... arguments) const {
-    return make<M>(&detail::far_call_all<M>, options, detail::kAllServers, std::forward<Given>(arguments)...);
+    return make(caller<M>(options, std::forward<Given>(arguments)...), &detail::far_call_all<M>,
+                detail::kAllServers);
   }
   template <auto M, typename... Given>
   auto make_call_quorum(std::size_t wanted, const FleetCallOptions& options, Given&&... arguments) const {
-    return make<M>(&detail::far_call_quorum<M>, options, wanted, std::forward<Given>(arguments)...);
+    return make(caller<M>(options, std::forward<Given>(arguments)...), &detail::far_call_quorum<M>, wanted);
   }
   /// The type of a call that does not compile.
   template <typename T>
   static Task<T> never();
 
-  template <auto M, typename Outcome, typename Wish, typename... Given>
-  detail::FleetCallOnLoop<Outcome, Wish> make(Task<Outcome> (*begins)(detail::FarCall, Wish),
-                                              const FleetCallOptions& options, Wish wish,
-                                              Given&&... arguments) const {
+  template <typename Outcome>
+  static detail::FleetCallOnLoop<Outcome, std::size_t> make(detail::FarCaller caller,
+                                                            detail::BeginFarCall<Outcome, std::size_t> begins,
+                                                            std::size_t wanted) {
+    return {std::move(caller), begins, wanted};
+  }
+  template <auto M, typename... Given>
+  detail::FarCaller caller(const FleetCallOptions& options, Given&&... arguments) const {
     Status failure;
     auto encoded = detail::EncodedArguments::of<M>(failure, std::forward<Given>(arguments)...);
     detail::FarCall call{core_, options, std::move(encoded)};
-    return {detail::FarCaller{mailbox_, std::move(call), std::move(failure)}, begins, wish};
+    return {mailbox_, std::move(call), std::move(failure)};
   }
 
   std::weak_ptr<detail::FleetCore> core_;

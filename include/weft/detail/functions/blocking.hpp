@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// A call that is on its way while its thread does something else: `auto reply = call.wait();`, once.
+/// A call that is on its way while its thread does something else: `auto answer = call.wait();`, once.
 /// Destroying one that was not waited for cancels it, and blocks as long as the client has memory that its
 /// options name. Movable. Thread: any, one at a time.
 template <typename R, bool kWithAttachment = false>
@@ -61,7 +61,7 @@ namespace detail {
 template <typename Derived>
 class BlockingCalls {
  public:
-  /// Calls a function and blocks this thread until it has answered: `Result<R> reply = ...call<f>(x);`
+  /// Calls a function and blocks this thread until it has answered: `Result<R> answer = ...call<f>(x);`
   /// Arguments are encoded before the thread blocks, and the answer is decoded on it. Options of this call
   /// come first, if there are any.
   /// Time: the earliest of its options' and ClientOptions::call_timeout; a call whose loop does not turn ends
@@ -156,9 +156,9 @@ class BlockingCaller : public detail::BlockingCalls<BlockingCaller> {
 };
 
 /// Calls functions of a client, whose loop another thread runs, from a thread that blocks until it has the
-/// answer: `auto reply = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions, such
-/// as a Client, which must exist while this is called and need not be there afterwards. When `stop` is asked
-/// to stop, the calls end with kCancelled. Thread: any.
+/// answer: `auto answer = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions,
+/// such as a Client, which must exist while this is called and need not be there afterwards. When `stop` is
+/// asked to stop, the calls end with kCancelled. Thread: any.
 template <detail::HasDoor Client>
 BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
   return {detail::door_of(client), std::move(stop)};

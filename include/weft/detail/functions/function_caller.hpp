@@ -17,14 +17,13 @@ namespace detail {
 template <typename Derived>
 class FunctionCaller {
  public:
-  /// Calls a function, of which a declaration must be in sight and no definition: `Result<R> reply = co_await
-  /// client.call<f>(arguments...);`
-  /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
-  /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
-  /// method; kFailedPrecondition when the server's signature is another, naming both.
-  /// Arguments convert as for a direct call (CallableWith); options of this call come first, if there are
-  /// any. `co_await client.call<f>(arguments...).with_attachment()` gives the attachment of the answer too:
-  /// `Result<Answer<R>>`.
+  /// Calls a function, of which a declaration must be in sight and no definition: `Result<R> answer =
+  /// co_await client.call<f>(arguments...);` Errors: the handler's own; kUnavailable (retry: reconnect) when
+  /// the connection was lost and the call may or may not have run; kDeadlineExceeded; kCancelled;
+  /// kResourceExhausted; kUnimplemented for an unknown method; kFailedPrecondition when the server's
+  /// signature is another, naming both. Arguments convert as for a direct call (CallableWith); options of
+  /// this call come first, if there are any. `co_await client.call<f>(arguments...).with_attachment()` gives
+  /// the attachment of the answer too: `Result<Answer<R>>`.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {

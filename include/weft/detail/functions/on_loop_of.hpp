@@ -51,7 +51,7 @@ class LoopCaller {
  public:
   explicit LoopCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
 
-  /// Calls a function: `Result<R> reply = co_await weft::on_loop_of(client).call<f>(x);`. Arguments are
+  /// Calls a function: `Result<R> answer = co_await weft::on_loop_of(client).call<f>(x);`. Arguments are
   /// encoded here, and the answer is decoded when the coroutine goes on. The deadline and the metadata that
   /// the coroutine carries go along, and its cancel reaches the call. Options of this call come first, if
   /// there are any. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped

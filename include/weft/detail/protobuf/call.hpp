@@ -65,8 +65,8 @@ struct NoOptions {};
 /// A call of a method that takes and gives one message: what a stub's methods return. It is made when it is
 /// awaited, once, and no coroutine is: `Result<Response> answer = co_await stub.Echo(request);`
 /// `Kept` is `const Request&` for a request that the caller keeps until the call has ended, or `Request`.
-/// Errors: as CallClient::call; kInvalidArgument for a request without a required field, which is not sent,
-/// kInternal for an answer that is none. Thread, cancel: as CallClient::call.
+/// Errors: as Client::call; kInvalidArgument for a request without a required field, which is not sent,
+/// kInternal for an answer that is none. Thread, cancel: as Client::call.
 template <typename Kept, typename Response, typename Options = NoOptions, bool kInto = false,
           weft::detail::Returns kReturns = weft::detail::Returns::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await stub.Method(request)")]] UnaryCall {

@@ -20,7 +20,8 @@ namespace weft::protobuf {
 class MethodList {
  public:
   /// `owner` is kept by the server; null when somebody else sees to the service's life.
-  MethodList(CallServer& server, const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
+  MethodList(weft::detail::CallServer& server, const HandlerOptions& options,
+             std::shared_ptr<void> owner = nullptr)
       : server_(server), options_(options), owner_(std::move(owner)) {}
 
   /// A method that `Handler` of `object` serves; `method` outlives the server.
@@ -44,7 +45,7 @@ class MethodList {
   }
 
  private:
-  CallServer& server_;
+  weft::detail::CallServer& server_;
   const HandlerOptions options_;
   const std::shared_ptr<void> owner_;
 };
@@ -83,7 +84,7 @@ struct ServicesOptions {
 class Services {
  public:
   /// `server` outlives it; it need not outlive start().
-  explicit Services(CallServer& server, const ServicesOptions& options = {});
+  explicit Services(weft::detail::CallServer& server, const ServicesOptions& options = {});
   ~Services();
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
@@ -99,7 +100,7 @@ class Services {
  private:
   class Reflected;
 
-  CallServer& server_;
+  weft::detail::CallServer& server_;
   /// Null when reflection is switched off.
   std::shared_ptr<Reflected> reflected_;
 };

@@ -16,7 +16,7 @@ namespace weft::ucx {
 
 class Listener;
 
-/// Somebody who wants to connect. Endpoint::accept() takes it; otherwise it is rejected when it goes. Ends
+/// Somebody who wants to connect. Endpoint::accept() takes it; otherwise it is refused when it goes. Ends
 /// before its listener. Thread: the listener's loop's.
 class ConnectionRequest {
  public:
@@ -29,11 +29,11 @@ class ConnectionRequest {
     std::swap(handle_, taken.handle_);
     return *this;
   }
-  ~ConnectionRequest() { reject(); }
+  ~ConnectionRequest() { refuse(); }
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   /// Tells the peer no: its endpoint fails. Again is no change.
-  void reject() noexcept;
+  void refuse() noexcept;
   /// The peer's address. Errors: UCX's.
   Result<sockaddr_storage> peer() const;
 
@@ -49,7 +49,7 @@ class ConnectionRequest {
 };
 
 struct ListenerOptions {
-  /// Requests that wait to be taken; more are rejected.
+  /// Requests that wait to be taken; more are refused.
   std::size_t backlog = 128;
 };
 
@@ -68,8 +68,8 @@ class Listener {
   Result<sockaddr_storage> address() const;
   /// Returns Result<ConnectionRequest>, the oldest. Cancel: total.
   [[nodiscard]] auto next() noexcept { return requests_.pop(); }
-  /// Requests that found the backlog full and were rejected.
-  std::size_t rejected() const noexcept { return rejected_; }
+  /// Requests that found the backlog full and were refused.
+  std::size_t refused() const noexcept { return refused_; }
 
  private:
   Listener(Worker& worker, const ListenerOptions& options);
@@ -77,7 +77,7 @@ class Listener {
 
   Worker& worker_;
   ucp_listener_h handle_ = nullptr;
-  std::size_t rejected_ = 0;
+  std::size_t refused_ = 0;
   Channel<ConnectionRequest> requests_;
 };
 

@@ -80,7 +80,7 @@ class CmDriver {
   virtual int resolve_route(CmId* id, int timeout_ms) noexcept = 0;
   virtual int connect(CmId* id, const CmParameters& parameters) noexcept = 0;
   virtual int accept(CmId* id, const CmParameters& parameters) noexcept = 0;
-  virtual int reject(CmId* id) noexcept = 0;
+  virtual int refuse(CmId* id) noexcept = 0;
   virtual int establish(CmId* id) noexcept = 0;
   /// Fills in the attributes that the queue pair needs to enter `attributes->qp_state`.
   virtual int init_qp_attr(CmId* id, ibv_qp_attr* attributes, int* mask) noexcept = 0;

@@ -13,12 +13,10 @@
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-namespace detail {
 class ClientCore;
 struct MethodEntry;
-}  // namespace detail
 
 /// Calls methods of one server over one connection, which it makes at the first call, and again when it was
 /// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
@@ -37,7 +35,7 @@ class CallClient : public Caller {
   /// this client, over the connection that the client made. Handlers run on the client's loop. Before the
   /// first call or connect(); a mistake in what was registered fails every call, as an option does. `owner`
   /// is kept as long as the handler may run.
-  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+  void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Connects without calling anything. Errors: as a first call's.
   Task<Result<void>> connect();
@@ -65,7 +63,7 @@ class CallClient : public Caller {
   ClientStats stats() const noexcept;
 
  private:
-  std::unique_ptr<detail::ClientCore> core_;
+  std::unique_ptr<ClientCore> core_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

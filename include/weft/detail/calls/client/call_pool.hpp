@@ -10,12 +10,10 @@
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-namespace detail {
 class PoolCore;
 struct MethodEntry;
-}  // namespace detail
 
 /// Calls methods of one server over several connections, which it makes when calls need them, renews, and
 /// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call
@@ -30,7 +28,7 @@ class CallPool : public Caller {
   ~CallPool();
 
   /// Does as CallClient::register_method(), for all connections, each of which is a peer of the server's own.
-  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+  void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Waits for the first connection, without calling anything; at once when one is up. Errors: those of the
   /// attempt that it waited for, whatever `waits_for_ready` says. Cancel: total.
@@ -48,7 +46,7 @@ class CallPool : public Caller {
   const PoolOptions& options() const;
 
  private:
-  std::unique_ptr<detail::PoolCore> core_;
+  std::unique_ptr<PoolCore> core_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -16,7 +16,7 @@
 #include "weft/detail/calls/transports.hpp"
 #include "weft/detail/runtime/loop_state.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Serves registered methods to any number of connections.
 /// Life: construct, register, start(), wait() or stop(). All of it from one thread, but for what says
@@ -32,7 +32,7 @@ class CallServer {
   /// The seam for layers above this one, which make entries of their own: everything a handler has, without
   /// the types. `owner` is kept as long as the handler may run. Before start(), which refuses a name that was
   /// registered twice.
-  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+  void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
   /// thread, inside a turn, it is made before the server serves, and destroyed after the last handler has
@@ -50,11 +50,11 @@ class CallServer {
   /// type: start() fails with kAlreadyExists otherwise. Before start().
   template <typename T, typename Factory>
   void per_loop(Factory factory) {
-    static_assert(detail::LoopStateFactory<Factory, T>,
+    static_assert(LoopStateFactory<Factory, T>,
                   "weft cannot keep this for each loop: the factory takes a weft::Loop&, and returns a T, a "
                   "std::unique_ptr<T>, a Result of one of these, or a Task of any of them");
-    if constexpr (detail::LoopStateFactory<Factory, T>) {
-      add_loop_state(std::make_unique<detail::LoopStateKindOf<T, Factory>>(std::move(factory)));
+    if constexpr (LoopStateFactory<Factory, T>) {
+      add_loop_state(std::make_unique<LoopStateKindOf<T, Factory>>(std::move(factory)));
     }
   }
   /// The same with `T(Loop&)` for a factory.
@@ -69,8 +69,8 @@ class CallServer {
 
   /// The seam for layers above this one: hooks for peers, see Server::on_peers(), before start(); and the
   /// connected peers, see Server::peers().
-  void set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone);
-  const std::shared_ptr<detail::PeerBoard>& peer_board() const;
+  void set_peer_hooks(PeerVisit connected, PeerVisit gone);
+  const std::shared_ptr<PeerBoard>& peer_board() const;
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
@@ -100,12 +100,12 @@ class CallServer {
   ServerStats stats() const;
 
  private:
-  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind);
+  void add_loop_state(std::unique_ptr<LoopStateKind> kind);
 
   class State;
-  const std::shared_ptr<detail::PeerBoard> peers_;
+  const std::shared_ptr<PeerBoard> peers_;
   std::unique_ptr<State> state_;
-  detail::ForkMark made_in_;
+  ForkMark made_in_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail
