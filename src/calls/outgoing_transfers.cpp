@@ -78,21 +78,34 @@ OutgoingTransfer* OutgoingTransfers::next() noexcept {
   return nullptr;
 }
 
-// Longer pieces cost less, and others would wait behind them: calls, each of which is a frame in this
-// direction, and in a turn that is old the timers.
-bool OutgoingTransfers::has_company() noexcept {
-  TurnTime& turn = loop_->turn_time();
-  return turn.company().is_there(turn.read()) || turn.is_old();
+bool OutgoingTransfers::is_held_back(TimePoint now) noexcept {
+  // A peer that has ended its side sends no pong.
+  if (window_ == nullptr || connection_.peer_has_ended() || window_->has_room(now)) return false;
+  window_->note_full();
+  mark_if_due(now);
+  return true;
+}
+
+void OutgoingTransfers::mark_if_due(TimePoint now) noexcept {
+  if (!window_->wants_mark()) return;
+  output_.send({.type = wire::FrameType::kPing, .id = window_->mark(now)});
+  connection_.is_no_company(1);
+}
+
+bool OutgoingTransfers::on_pong(std::uint64_t id) noexcept {
+  if (window_ == nullptr || !window_->on_pong(id, loop_->read_clock())) return false;
+  if (has_more()) connection_.pull_from(this);
+  return true;
 }
 
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
-std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept {
+std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept {
   const Capabilities& carrier = connection_.capabilities();
   if (transfer.is_copied_by(connection_.outbox())) {
     return std::min({transfer.bytes_left(), carrier.piece_bytes, kCopiedPieceBytes});
   }
-  const bool is_long = !has_company && pacing_ == nullptr && !transfer.is_marked();
-  return std::min(transfer.bytes_left(), is_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
+  const bool may_be_long = is_long && pacing_ == nullptr && !transfer.is_marked();
+  return std::min(transfer.bytes_left(), may_be_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
 
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
@@ -100,8 +113,14 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;
+  // Longer pieces cost less, and others would wait behind them: calls, each of which is a frame in this
+  // direction, and in a turn that is old the timers.
+  TurnTime& turn = loop_->turn_time();
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
-  const std::size_t bytes = piece_of(transfer, !may_be_long || has_company());
+  const bool has_company = may_be_long && turn.company().is_there(turn.read());
+  if (may_be_long && window_ == nullptr) window_.reset(new (std::nothrow) PieceWindow(turn.now()));
+  if (has_company && is_held_back(turn.now())) return 0;
+  const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.is_old());
   const bool last = bytes == transfer.bytes_left();
   // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
   if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));
@@ -128,6 +147,10 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
   const bool tells = last && transfer.of_item();
   if (transfer.queue(connection_.outbox(), bytes)) {
     if (tells) transfer.on_queued();
+    if (window_ != nullptr) {
+      window_->sent(bytes);
+      if (has_company) mark_if_due(turn.now());
+    }
     return bytes;
   }
   if (last) waiting_.push_back(transfer);

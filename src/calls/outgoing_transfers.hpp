@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "calls/frame_output.hpp"
+#include "calls/piece_window.hpp"
 #include "calls/transfer_pacing.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
@@ -47,6 +48,8 @@ class OutgoingTransfers final : public OutboxSource {
   void add(OutgoingTransfer& transfer, Loop& loop, bool announcing = true) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
+  /// The peer has received what was sent before the ping with this id. False if that was none of ours.
+  bool on_pong(std::uint64_t id) noexcept;
   /// The connection is gone.
   void drop_all() noexcept;
 
@@ -66,8 +69,10 @@ class OutgoingTransfers final : public OutboxSource {
     return transfer.of_answer() && !transfer.of_item();
   }
   OutgoingTransfer* next() noexcept;
-  std::size_t piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept;
-  bool has_company() noexcept;
+  std::size_t piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept;
+  /// So much is on its way to the peer that others would wait behind it: then a pong goes on.
+  bool is_held_back(TimePoint now) noexcept;
+  void mark_if_due(TimePoint now) noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
@@ -76,6 +81,8 @@ class OutgoingTransfers final : public OutboxSource {
   IntrusiveList<OutgoingTransfer, OutgoingTransferTag> waiting_;
   /// Null until one has a rate.
   std::unique_ptr<TransferPacing> pacing_;
+  /// Null until a piece was queued that could have been a long one.
+  std::unique_ptr<PieceWindow> window_;
   std::uint64_t rate_max_ = 0;
   /// The connection's, since there was a transfer.
   Loop* loop_ = nullptr;

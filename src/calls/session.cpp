@@ -298,10 +298,11 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       if (!output_.has_room()) {
         life_.pong_owed = frame.header.id;
       } else {
-        output_.send({.type = wire::FrameType::kPong, .id = frame.header.id});
+        send_pong(frame.header.id);
       }
       return {};
     case wire::FrameType::kPong:
+      if (transfers_.on_pong(frame.header.id)) return {};
       if (frame.header.id == life_.ping_id(connection_id_of(*this))) life_.asked = false;
       return {};
     case wire::FrameType::kRequest:  // both taken before
@@ -386,7 +387,7 @@ void Session::on_drained() {
   in_.answers().wake_room_waiter();
   streams_.wake_writers();
   if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
-    output_.send({.type = wire::FrameType::kPong, .id = *id});
+    send_pong(*id);
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     taken->charge.reset();  // whoever keeps the chunk is charged for it
@@ -396,6 +397,12 @@ void Session::on_drained() {
   if (put_off_ == nullptr) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
   if (put_off_ == nullptr) connection_->resume_receiving();
+}
+
+// It is no call's, so who moves pieces need not mind it.
+void Session::send_pong(std::uint64_t id) {
+  output_.send({.type = wire::FrameType::kPong, .id = id});
+  connection_->is_no_company(1);
 }
 
 bool Session::owes_more() {

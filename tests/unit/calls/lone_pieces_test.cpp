@@ -30,8 +30,12 @@ class LonePieces : public PendingCalls {
   std::vector<std::size_t> cut_now() {
     rig_.carrier().set_room(SIZE_MAX);
     std::vector<std::size_t> pieces;
-    for (const SentFrame& frame : rig_.sent()) {
-      if (frame.header.type == wire::FrameType::kPiece) pieces.push_back(frame.attachment.size());
+    for (std::vector<SentFrame> sent = rig_.sent(); !sent.empty(); sent = rig_.sent()) {
+      for (const SentFrame& frame : sent) {
+        if (frame.header.type == wire::FrameType::kPiece) pieces.push_back(frame.attachment.size());
+        if (frame.header.type != wire::FrameType::kPing) continue;
+        rig_.peer_sends(testing::control_bytes(wire::FrameType::kPong, frame.header.id));
+      }
     }
     return pieces;
   }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/base/time.hpp"
+
+namespace weft::detail {
+
+/// Bounds the bytes of pieces that are on their way to the peer, in the buffers of sockets above all, while
+/// somebody would wait behind them. A ping behind a piece is a mark: its pong says that the peer has received
+/// what was sent before it. No more than a window's bytes are sent that no pong tells of. The window grows as
+/// long as its bytes only fill the way, so that a long network is kept busy, and shrinks when they wait on
+/// it:
+///
+///   window    256 KiB --was full, and a mark took no longer than the quickest--> more, up to 64 MiB
+///   window    more --a mark took kQueued longer than the quickest--> less, down to 256 KiB
+///   all       --kForget has passed--> the quickest is measured anew, with 256 KiB
+///
+/// Thread: the connection's loop.
+class PieceWindow {
+ public:
+  static constexpr std::uint64_t kBytesMin = 256 * 1024;
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
+  /// Time by which bytes that wait on the way may delay a mark.
+  static constexpr Duration kQueued = std::chrono::microseconds{50};
+  static constexpr Duration kForget = std::chrono::seconds{10};
+  /// A peer that leaves a mark unanswered for so long is not waited for.
+  static constexpr Duration kPatience = std::chrono::seconds{1};
+
+  /// Begins before the first piece of a connection.
+  explicit PieceWindow(TimePoint now) noexcept : measured_since_(now) {}
+
+  /// A piece of so many bytes was queued.
+  void sent(std::uint64_t bytes) noexcept { sent_ += bytes; }
+  /// Says whether the next piece may be queued.
+  bool has_room(TimePoint now) const noexcept {
+    return sent_ - received_ < window_ || (pending() > 0 && now - oldest().at > kPatience);
+  }
+  /// Notes that a piece waits for room, which is what lets the window grow.
+  void note_full() noexcept { was_full_ = true; }
+  /// Says whether a mark is to follow what was queued last.
+  bool wants_mark() const noexcept {
+    if (sent_ == marked_ || pending() == kMarks) return false;
+    return sent_ - marked_ >= window_ / 4 || sent_ - received_ >= window_;
+  }
+  /// Returns the id of the ping that is queued now as a mark. While wants_mark().
+  std::uint64_t mark(TimePoint now) noexcept;
+  /// Takes a pong. Returns false if it belongs to no mark that is on its way.
+  bool on_pong(std::uint64_t id, TimePoint now) noexcept;
+
+  std::uint64_t bytes() const noexcept { return window_; }
+
+ private:
+  struct Mark {
+    std::uint64_t sent = 0;
+    TimePoint at{};
+  };
+  static constexpr std::size_t kMarks = 8;
+  /// Other pings have the id of a connection, which is small, or all bits of that turned.
+  static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
+
+  std::uint64_t pending() const noexcept { return marks_made_ - marks_known_; }
+  const Mark& oldest() const noexcept { return marks_[marks_known_ % kMarks]; }
+  void adapt(Duration took, TimePoint now) noexcept;
+
+  /// Bytes since the beginning: queued, of those up to the last mark, and received as pongs tell.
+  std::uint64_t sent_ = 0;
+  std::uint64_t marked_ = 0;
+  std::uint64_t received_ = 0;
+  std::uint64_t window_ = kBytesMin;
+  Duration quickest_ = Duration::max();
+  TimePoint measured_since_;
+  std::uint64_t marks_made_ = 0;
+  std::uint64_t marks_known_ = 0;
+  std::array<Mark, kMarks> marks_{};
+  bool was_full_ = false;
+};
+
+}  // namespace weft::detail

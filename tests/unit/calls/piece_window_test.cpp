@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/piece_window.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft::calls_testing {
+namespace {
+
+using namespace weft::detail;
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kPiece = 128 * 1024;
+
+class AWindowOfPieces : public ::testing::Test {
+ protected:
+  bool has_room() const { return window_.has_room(now_); }
+  /// Queues pieces until there is no room, each with its mark. Returns how many.
+  int fill() {
+    int pieces = 0;
+    for (; has_room(); ++pieces) {
+      window_.sent(kPiece);
+      if (window_.wants_mark()) last_ = window_.mark(now_);
+    }
+    window_.note_full();
+    return pieces;
+  }
+  /// Fills it, and has the last mark answered after `took`.
+  void go_round(Duration took) {
+    fill();
+    now_ += took;
+    EXPECT_TRUE(window_.on_pong(last_, now_));
+  }
+
+  TimePoint now_ = TimePoint{} + 1h;
+  PieceWindow window_{now_};
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(AWindowOfPieces, HasRoomForAQuarterOfAMebibyteBeforeAnythingIsKnown) {
+  EXPECT_EQ(fill(), 2);
+  EXPECT_FALSE(window_.wants_mark()) << "a mark is on its way behind all of it";
+}
+
+TEST_F(AWindowOfPieces, HasRoomAgainWhenTheMarkBehindItsPiecesIsAnswered) {
+  fill();
+  now_ += 100us;
+  EXPECT_TRUE(window_.on_pong(last_, now_));
+  EXPECT_TRUE(has_room());
+}
+
+TEST_F(AWindowOfPieces, TakesThePongOfALaterMarkForThoseOfAllBefore) {
+  window_.sent(kPiece);
+  const std::uint64_t first = window_.mark(now_);
+  window_.sent(kPiece);
+  const std::uint64_t second = window_.mark(now_);
+  EXPECT_TRUE(window_.on_pong(second, now_));
+  EXPECT_EQ(fill(), 2);
+  EXPECT_FALSE(window_.on_pong(first, now_)) << "it is known already";
+}
+
+TEST_F(AWindowOfPieces, MindsNoPongOfAnotherPing) {
+  fill();
+  for (const std::uint64_t id :
+       {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{7}, last_ + 1, last_ + 8}) {
+    EXPECT_FALSE(window_.on_pong(id, now_)) << id;
+  }
+  EXPECT_FALSE(has_room());
+}
+
+TEST_F(AWindowOfPieces, ThatWereSentUnmarkedIsFullUntilAMarkBehindThemIsAnswered) {
+  window_.sent(64 * kPiece);
+  EXPECT_FALSE(has_room());
+  ASSERT_TRUE(window_.wants_mark());
+  const std::uint64_t id = window_.mark(now_);
+  EXPECT_FALSE(window_.wants_mark());
+  EXPECT_TRUE(window_.on_pong(id, now_));
+  EXPECT_EQ(fill(), 2);
+}
+
+TEST_F(AWindowOfPieces, GrowsWhileItIsFullAndItsMarksAreAsQuickAsEver) {
+  for (int i = 0; i < 100; ++i) go_round(1ms);
+  EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMax);
+  fill();
+  EXPECT_FALSE(has_room());
+}
+
+TEST_F(AWindowOfPieces, StaysAsItIsWhileItIsNeverFull) {
+  for (int i = 0; i < 100; ++i) {
+    window_.sent(kPiece);
+    const std::uint64_t id = window_.mark(now_);
+    now_ += 1ms;
+    EXPECT_TRUE(window_.on_pong(id, now_));
+  }
+  EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin);
+}
+
+TEST_F(AWindowOfPieces, ShrinksWhenItsBytesWaitOnTheWay) {
+  for (int i = 0; i < 20; ++i) go_round(1ms);
+  const std::uint64_t grown = window_.bytes();
+  go_round(1ms + 3 * PieceWindow::kQueued);
+  EXPECT_LT(window_.bytes(), grown);
+  for (int i = 0; i < 100; ++i) go_round(1ms + 3 * PieceWindow::kQueued);
+  EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin) << "and no further";
+}
+
+TEST_F(AWindowOfPieces, MeasuresTheWayAnewAfterAWhile) {
+  for (int i = 0; i < 20; ++i) go_round(1ms);
+  now_ += PieceWindow::kForget;
+  go_round(5ms);  // the way has become longer
+  EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin);
+  for (int i = 0; i < 20; ++i) go_round(5ms);
+  EXPECT_GT(window_.bytes(), PieceWindow::kBytesMin);
+}
+
+TEST_F(AWindowOfPieces, WaitsForNoPeerThatAnswersNoMark) {
+  fill();
+  now_ += PieceWindow::kPatience;
+  EXPECT_FALSE(has_room());
+  now_ += 1ms;
+  EXPECT_TRUE(has_room());
+}
+
+}  // namespace
+}  // namespace weft::calls_testing
