@@ -89,7 +89,7 @@ bool OutgoingTransfers::is_held_back(TimePoint now) noexcept {
 void OutgoingTransfers::mark_if_due(TimePoint now) noexcept {
   if (!window_->wants_mark()) return;
   output_.send({.type = wire::FrameType::kPing, .id = window_->mark(now)});
-  connection_.is_no_company(1);
+  connection_.pull_from(this, 1);
 }
 
 bool OutgoingTransfers::on_pong(std::uint64_t id) noexcept {

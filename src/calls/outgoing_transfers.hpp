@@ -50,6 +50,8 @@ class OutgoingTransfers final : public OutboxSource {
   void remove(OutgoingTransfer& transfer) noexcept;
   /// The peer has received what was sent before the ping with this id. False if that was none of ours.
   bool on_pong(std::uint64_t id) noexcept;
+  /// A pong was queued: who moves pieces need not mind it, for it is no call's.
+  void pong_queued() noexcept { connection_.pull_from(has_more() ? this : nullptr, 1); }
   /// The connection is gone.
   void drop_all() noexcept;
 
@@ -70,7 +72,7 @@ class OutgoingTransfers final : public OutboxSource {
   }
   OutgoingTransfer* next() noexcept;
   std::size_t piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept;
-  /// So much is on its way to the peer that others would wait behind it: then a pong goes on.
+  /// Says whether so much is on its way to the peer that others would wait behind more; a pong ends that.
   bool is_held_back(TimePoint now) noexcept;
   void mark_if_due(TimePoint now) noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;

@@ -27,6 +27,7 @@ void PieceWindow::adapt(Duration took, TimePoint now) noexcept {
     measured_since_ = now;
     quickest_ = Duration::max();
     window_ = kBytesMin;
+    return;  // this one had more before it
   }
   quickest_ = std::min(quickest_, took);
   const Duration waited = took - quickest_;

@@ -15,14 +15,17 @@ namespace weft::detail {
 /// long as its bytes only fill the way, so that a long network is kept busy, and shrinks when they wait on
 /// it:
 ///
-///   window    256 KiB --was full, and a mark took no longer than the quickest--> more, up to 64 MiB
-///   window    more --a mark took kQueued longer than the quickest--> less, down to 256 KiB
-///   all       --kForget has passed--> the quickest is measured anew, with 256 KiB
+///   window    512 KiB --was full, and a mark took no longer than the quickest--> more, up to 64 MiB
+///   window    more --a mark took kQueued longer than the quickest--> less, down to 512 KiB
+///   all       --kForget has passed--> the quickest is measured anew, with 512 KiB
 ///
 /// Thread: the connection's loop.
 class PieceWindow {
  public:
-  static constexpr std::uint64_t kBytesMin = 256 * 1024;
+  /// Id of the first mark; others follow. Other pings have the id of a connection, which is small, or all
+  /// bits of that turned.
+  static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kBytesMin = 512 * 1024;
   static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
   /// Time by which bytes that wait on the way may delay a mark.
   static constexpr Duration kQueued = std::chrono::microseconds{50};
@@ -59,8 +62,6 @@ class PieceWindow {
     TimePoint at{};
   };
   static constexpr std::size_t kMarks = 8;
-  /// Other pings have the id of a connection, which is small, or all bits of that turned.
-  static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
 
   std::uint64_t pending() const noexcept { return marks_made_ - marks_known_; }
   const Mark& oldest() const noexcept { return marks_[marks_known_ % kMarks]; }

@@ -25,6 +25,11 @@ constexpr FixedFailure kNoMemoryToPutOff{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "answers wait to be sent, and the server's memory (process_memory_max) has no room for more requests"};
 
+void send_pong(FrameOutput& output, OutgoingTransfers& transfers, std::uint64_t id) {
+  output.send({.type = wire::FrameType::kPong, .id = id});
+  transfers.pong_queued();
+}
+
 Refusal no_memory_to_put_off() {
   return {RefusalReason::kOverProcessMemory, Status::of<kNoMemoryToPutOff>()};
 }
@@ -298,7 +303,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       if (!output_.has_room()) {
         life_.pong_owed = frame.header.id;
       } else {
-        send_pong(frame.header.id);
+        send_pong(output_, transfers_, frame.header.id);
       }
       return {};
     case wire::FrameType::kPong:
@@ -387,7 +392,7 @@ void Session::on_drained() {
   in_.answers().wake_room_waiter();
   streams_.wake_writers();
   if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
-    send_pong(*id);
+    send_pong(output_, transfers_, *id);
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     taken->charge.reset();  // whoever keeps the chunk is charged for it
@@ -397,12 +402,6 @@ void Session::on_drained() {
   if (put_off_ == nullptr) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
   if (put_off_ == nullptr) connection_->resume_receiving();
-}
-
-// It is no call's, so who moves pieces need not mind it.
-void Session::send_pong(std::uint64_t id) {
-  output_.send({.type = wire::FrameType::kPong, .id = id});
-  connection_->is_no_company(1);
 }
 
 bool Session::owes_more() {

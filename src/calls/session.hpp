@@ -186,7 +186,6 @@ class Session final : public ListHook<SessionTag>,
   /// of its stream. Sets `at` to the last one that was taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
-  void send_pong(std::uint64_t id);
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;

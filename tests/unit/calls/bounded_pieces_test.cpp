@@ -68,7 +68,7 @@ TEST_F(BoundedPieces, AreSentWithoutAMarkWhenNobodyIsThere) {
 }
 
 TEST_F(BoundedPieces, WaitUntilThoseHaveArrivedThatWereSentWhileNobodyWasThere) {
-  rig_.carrier().set_room(1024 * 1024);
+  rig_.carrier().set_room(600 * 1024);
   ASSERT_TRUE(call_.begin());
   rig_.run_until_idle();
   have_company();
@@ -77,7 +77,9 @@ TEST_F(BoundedPieces, WaitUntilThoseHaveArrivedThatWereSentWhileNobodyWasThere) 
   ASSERT_EQ(marks_.size(), 1u);
   EXPECT_EQ(bytes_sent(), 0u);
   answer_marks();
-  EXPECT_EQ(bytes_sent(), PieceWindow::kBytesMin);
+  const std::size_t sent = bytes_sent();
+  EXPECT_GE(sent, PieceWindow::kBytesMin);
+  EXPECT_LT(sent, kBytes / 2) << "of 1.5 MiB";
 }
 
 TEST_F(BoundedPieces, AreNoCompanyWithTheirMarksNorAreTheMarksOfThePeer) {

@@ -9,7 +9,7 @@ namespace {
 using namespace weft::detail;
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kPiece = 128 * 1024;
+constexpr std::uint64_t kPieceBytes = 128 * 1024;
 
 class AWindowOfPieces : public ::testing::Test {
  protected:
@@ -18,7 +18,7 @@ class AWindowOfPieces : public ::testing::Test {
   int fill() {
     int pieces = 0;
     for (; has_room(); ++pieces) {
-      window_.sent(kPiece);
+      window_.sent(kPieceBytes);
       if (window_.wants_mark()) last_ = window_.mark(now_);
     }
     window_.note_full();
@@ -36,8 +36,8 @@ class AWindowOfPieces : public ::testing::Test {
   std::uint64_t last_ = 0;
 };
 
-TEST_F(AWindowOfPieces, HasRoomForAQuarterOfAMebibyteBeforeAnythingIsKnown) {
-  EXPECT_EQ(fill(), 2);
+TEST_F(AWindowOfPieces, HasRoomForHalfAMebibyteBeforeAnythingIsKnown) {
+  EXPECT_EQ(fill(), 4);
   EXPECT_FALSE(window_.wants_mark()) << "a mark is on its way behind all of it";
 }
 
@@ -49,12 +49,12 @@ TEST_F(AWindowOfPieces, HasRoomAgainWhenTheMarkBehindItsPiecesIsAnswered) {
 }
 
 TEST_F(AWindowOfPieces, TakesThePongOfALaterMarkForThoseOfAllBefore) {
-  window_.sent(kPiece);
+  window_.sent(kPieceBytes);
   const std::uint64_t first = window_.mark(now_);
-  window_.sent(kPiece);
+  window_.sent(kPieceBytes);
   const std::uint64_t second = window_.mark(now_);
   EXPECT_TRUE(window_.on_pong(second, now_));
-  EXPECT_EQ(fill(), 2);
+  EXPECT_EQ(fill(), 4);
   EXPECT_FALSE(window_.on_pong(first, now_)) << "it is known already";
 }
 
@@ -68,13 +68,13 @@ TEST_F(AWindowOfPieces, MindsNoPongOfAnotherPing) {
 }
 
 TEST_F(AWindowOfPieces, ThatWereSentUnmarkedIsFullUntilAMarkBehindThemIsAnswered) {
-  window_.sent(64 * kPiece);
+  window_.sent(64 * kPieceBytes);
   EXPECT_FALSE(has_room());
   ASSERT_TRUE(window_.wants_mark());
   const std::uint64_t id = window_.mark(now_);
   EXPECT_FALSE(window_.wants_mark());
   EXPECT_TRUE(window_.on_pong(id, now_));
-  EXPECT_EQ(fill(), 2);
+  EXPECT_EQ(fill(), 4);
 }
 
 TEST_F(AWindowOfPieces, GrowsWhileItIsFullAndItsMarksAreAsQuickAsEver) {
@@ -86,7 +86,7 @@ TEST_F(AWindowOfPieces, GrowsWhileItIsFullAndItsMarksAreAsQuickAsEver) {
 
 TEST_F(AWindowOfPieces, StaysAsItIsWhileItIsNeverFull) {
   for (int i = 0; i < 100; ++i) {
-    window_.sent(kPiece);
+    window_.sent(kPieceBytes);
     const std::uint64_t id = window_.mark(now_);
     now_ += 1ms;
     EXPECT_TRUE(window_.on_pong(id, now_));

@@ -120,8 +120,6 @@ class Connection final : public ConnectionEnds,
   /// on_closed. `announcing` of the queued frames, not counted before, only announce what `source` has; they
   /// do not count as other traffic (Company).
   void pull_from(OutboxSource* source, std::uint32_t announcing = 0) noexcept;
-  /// So many of the frames that were queued are Company to nobody either.
-  void is_no_company(std::uint32_t frames) noexcept { pull_.is_no_company(frames); }
   /// The peer sends nothing more, though it may still receive.
   bool peer_has_ended() const noexcept { return receive_ended_; }
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.

@@ -21,10 +21,8 @@ class OutboxPull {
   /// Null: there is no source. `announcing` more of the frames that are queued are its own, beside its parts.
   void set(OutboxSource* source, std::uint32_t announcing = 0) noexcept {
     source_ = source;
-    is_no_company(announcing);
+    own_frames_ += announcing;
   }
-  /// So many of the frames that are queued count as the source's own.
-  void is_no_company(std::uint32_t frames) noexcept { own_frames_ += frames; }
   /// It would pull now.
   bool is_ready() const noexcept { return source_ != nullptr && !put_off_; }
   /// Nothing is queued, and the source has no more.
