@@ -199,18 +199,22 @@ Status FleetRun::failed_at(const FleetMember& member, const Status& failure) noe
   return failure.with_context([&] { return member.url; });
 }
 
+void FleetRun::note_attempt(const FleetMember& member) noexcept {
+  ++attempts_;
+  if (tried_count_ < kTriedMax) tried_[tried_count_++] = member.index;
+}
+
 FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
     : core_(run.core()),
       run_(run),
       member_(member),
       since_(core_.loop().now()),
       reported_(core_.begun(member)) {
-  ++run.attempts_;
-  if (run.tried_count_ < kTriedMax) run.tried_[run.tried_count_++] = member.index;
+  run.note_attempt(member);
 }
 
 FleetAttempt::~FleetAttempt() {
-  if (!ended_) report(run_.overtaken_ ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
+  if (!ended_) report(run_.is_overtaken() ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
   core_.list().release(member_);
 }
 
@@ -218,7 +222,7 @@ void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
   const bool rests = core_.told(member_, run_.method().id, outcome);
   if (rests || is_told_already(outcome)) return report(CallOutcome::kIgnored);
-  const bool overtaken = run_.overtaken_ && outcome.code() == StatusCode::kCancelled;
+  const bool overtaken = run_.is_overtaken() && outcome.code() == StatusCode::kCancelled;
   report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome));
 }
 

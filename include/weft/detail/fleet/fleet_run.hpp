@@ -45,10 +45,11 @@ class FleetRun {
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
   /// The backup was answered: what is still under way is given up.
   void overtake() noexcept { overtaken_ = true; }
+  bool is_overtaken() const noexcept { return overtaken_; }
+  /// An attempt at `member` begins, which is not chosen again while there are others.
+  void note_attempt(const FleetMember& member) noexcept;
 
  private:
-  friend class FleetAttempt;
-
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
   bool is_expired() const { return deadline_.expired(core_->loop().now()); }
   Status out_of_time() const;
