@@ -166,7 +166,7 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
   }
   request_.details->attachment().put_runs_in(out_->session().output(), runs);
   sent();
-  return {.outcome = Begun::Outcome::kWaits};
+  return {.outcome = Begun::Outcome::kSent};
 }
 
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
@@ -178,8 +178,7 @@ void PendingCall::begin_waiting(CallsOut& out) noexcept {
     if (begun.body != nullptr) out.take_back(request_, id_, begun.body);
     return fail(status_of_encoding());
   }
-  if (begun.waits()) return;
-  if (begun.body == nullptr) return end();
+  if (begun.has_ended()) return end();
   if (begun.needs_sent()) sent();
 }
 
