@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "transport/tls/context.hpp"
+#include "transport/tls/failure.hpp"
 #include "transport/tls/handshake_gate.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/tls_carrier.hpp"
@@ -14,9 +15,6 @@ namespace weft {
 
 namespace detail::tls {
 namespace {
-
-constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kBackoff,
-                                           "out of memory for TLS"};
 
 Result<std::unique_ptr<Carrier>> carrier_over(Loop& loop, std::unique_ptr<Carrier> stream, Side side,
                                               Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
@@ -39,10 +37,11 @@ class ClientFilter final : public StreamFilter {
         target_(std::move(target)) {}
   Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
     auto target = std::make_shared<ClientTarget>(context_, target_);
-    Owned<SSL> ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
-    if (ssl != nullptr && !target->begin(*ssl)) ssl.reset();
+    auto ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
+    if (!ssl.ok()) return std::move(ssl).status();
+    if (!target->begin(**ssl)) return Status::of<kNoMemoryForSession>();
     Terms terms{credentials_, nullptr, HandshakeTurns::of(loop)};
-    return carrier_over(loop, std::move(stream), Side::kClient, std::move(ssl), std::move(target),
+    return carrier_over(loop, std::move(stream), Side::kClient, *std::move(ssl), std::move(target),
                         std::move(terms));
   }
 
