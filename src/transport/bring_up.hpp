@@ -14,6 +14,7 @@
 #include "transport/path_proof.hpp"
 #include "transport/stream_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/carrier.hpp"
@@ -39,7 +40,7 @@ namespace weft::detail {
 class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
   /// `stream` must outlive it.
-  BringUp(Loop& loop, BringUpHost& host, Carrier& stream, std::shared_ptr<const CarrierChoices> carriers)
+  BringUp(Loop& loop, BringUpHost& host, BaseCarrier& stream, std::shared_ptr<const CarrierChoices> carriers)
       : loop_(loop),
         host_(host),
         stream_(stream),
@@ -116,7 +117,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
 
   Loop& loop_;
   BringUpHost& host_;
-  Carrier& stream_;
+  BaseCarrier& stream_;
   CarrierCandidates candidates_;
   StreamWatch watch_;
   DescriptorExchange descriptors_;

@@ -123,7 +123,7 @@ void Connection::BringingUp::hand_up_hello() {
 Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
 
-Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream)
+Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream)
     : ConnectionEnds(std::move(stream)),
       loop_(loop),
       frame_limits_(options.frame_limits),

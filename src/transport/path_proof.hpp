@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/stream_secret.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft::detail {

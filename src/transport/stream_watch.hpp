@@ -2,7 +2,7 @@
 #pragma once
 
 #include "transport/bring_up_host.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail {
 
@@ -11,7 +11,7 @@ namespace weft::detail {
 class StreamWatch final : public CarrierOwner {
  public:
   /// Both must outlive it.
-  StreamWatch(Carrier& stream, BringUpHost& host) : stream_(stream), host_(host) {}
+  StreamWatch(BaseCarrier& stream, BringUpHost& host) : stream_(stream), host_(host) {}
 
   /// The stream reports here from now on.
   void begin() { stream_.report_to(*this); }
@@ -26,7 +26,7 @@ class StreamWatch final : public CarrierOwner {
   void on_failed(Status why) override;
 
  private:
-  Carrier& stream_;
+  BaseCarrier& stream_;
   BringUpHost& host_;
   bool gone_ = false;
 };

@@ -67,7 +67,7 @@ void TlsCarrier::Work::schedule() noexcept {
   if (!is_scheduled()) carrier.loop_.schedule(*this);
 }
 
-TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
                        std::shared_ptr<const void> owner_of_ssl, Terms terms)
     : Handshake(side == Side::kServer ? address_key(stream->remote_endpoint()) : 0),
       loop_(loop),

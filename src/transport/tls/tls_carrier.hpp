@@ -12,7 +12,7 @@
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail::tls {
 
@@ -29,10 +29,10 @@ namespace weft::detail::tls {
 /// client has its first words when its own part is said, and not a round trip later. lingering: the peer's
 /// end is awaited for a moment, so that it reads the alert before the stream is reset. plain: bytes go
 /// through as they are.
-class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
+class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer, private Handshake {
  public:
   /// `ssl` refers to `owner_of_ssl`, which is kept as long.
-  TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+  TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
              std::shared_ptr<const void> owner_of_ssl, Terms terms);
   ~TlsCarrier() override;
 

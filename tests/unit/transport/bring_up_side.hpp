@@ -115,7 +115,7 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
 };
 
 /// A stream on which nothing happens.
-class QuietStream final : public Carrier, private StreamSecret {
+class QuietStream final : public BaseCarrier, private StreamSecret {
  public:
   /// One that fails when it is less than zero.
   void begin_with(int its_secret) { number_ = its_secret; }

@@ -17,6 +17,7 @@
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/transport/backlog.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/transport/carrier_report.hpp"
@@ -63,11 +64,11 @@ class ConnectionEnds {
   Identity peer_identity() const noexcept { return stream_->peer_identity(); }
 
  protected:
-  explicit ConnectionEnds(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
+  explicit ConnectionEnds(std::unique_ptr<BaseCarrier> stream) noexcept : stream_(std::move(stream)) {}
   ~ConnectionEnds() = default;
 
   /// Carried the first bytes; also the way to talk about another carrier.
-  std::unique_ptr<Carrier> stream_;
+  std::unique_ptr<BaseCarrier> stream_;
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
@@ -105,7 +106,7 @@ class Connection final : public ConnectionEnds,
                          private PeerWatchOwner {
  public:
   /// `stream` has nobody to report to yet.
-  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream);
+  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream);
   ~Connection();
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
