@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "transport/base_watch.hpp"
 #include "transport/bring_up_host.hpp"
 #include "transport/carrier_candidates.hpp"
+#include "transport/carrier_proof.hpp"
 #include "transport/descriptor_exchange.hpp"
-#include "transport/path_proof.hpp"
-#include "transport/stream_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
@@ -43,7 +43,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   BringUp(Loop& loop, BringUpHost& host, BaseCarrier& stream, std::shared_ptr<const CarrierChoices> carriers)
       : loop_(loop),
         host_(host),
-        stream_(stream),
+        base_(stream),
         candidates_(std::move(carriers)),
         watch_(stream, host),
         descriptors_(stream, candidates_.descriptors_max()) {}
@@ -56,7 +56,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   /// Ends the stream's part: the other carrier, which is returned, reports to `owner` from now on. The
   /// stream is only watched. Only when it moves().
   Carrier& move(CarrierOwner& owner);
-  StreamWatch& stream_watch() { return watch_; }
+  BaseWatch& base_watch() { return watch_; }
   /// Returns why the stream was decided for although both sides offered another; else empty.
   std::string refusal() const { return decided() && !moves() ? candidates_.refusal() : std::string{}; }
   /// The sink gets the hello that was kept for it.
@@ -89,7 +89,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     bool waits_for_us = false;
     Duration time{};
     /// Stays while the end may send it.
-    std::unique_ptr<PathProof> proof;
+    std::unique_ptr<CarrierProof> proof;
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -117,9 +117,9 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
 
   Loop& loop_;
   BringUpHost& host_;
-  BaseCarrier& stream_;
+  BaseCarrier& base_;
   CarrierCandidates candidates_;
-  StreamWatch watch_;
+  BaseWatch watch_;
   DescriptorExchange descriptors_;
   /// Longer than the end that sends its proof.
   Attempt attempt_;

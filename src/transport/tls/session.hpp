@@ -14,13 +14,13 @@
 #include "transport/tls/peer_identity.hpp"
 #include "transport/tls/spare_buffers.hpp"
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/transport/stream_secret.hpp"
+#include "weft/detail/transport/base_secret.hpp"
 
 namespace weft::detail::tls {
 
 /// One connection's TLS without its I/O: plain bytes on one side, encrypted ones in two buffers on the other.
 /// Belongs to one loop.
-class Session final : public StreamSecret {
+class Session final : public BaseSecret {
  public:
   enum class Outcome : std::uint8_t {
     kDone,

@@ -44,7 +44,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
-  StreamSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
+  BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "weft/detail/transport/base_secret.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/identity.hpp"
-#include "weft/detail/transport/stream_secret.hpp"
 
 namespace weft::detail {
 
@@ -32,7 +32,7 @@ class BaseCarrier : public Carrier {
 
   /// Returns the secret that both ends have, with which another carrier has to prove who is at its end; null
   /// when there is none. Settled before the first byte is received.
-  virtual StreamSecret* secret() noexcept { return nullptr; }
+  virtual BaseSecret* secret() noexcept { return nullptr; }
 
   /// Passes descriptors beside the bytes; null where that cannot be.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }

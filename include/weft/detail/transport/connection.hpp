@@ -54,21 +54,22 @@ struct ConnectionOptions {
   std::shared_ptr<const StreamFilter> filter{};
 };
 
-/// Stream that a connection began on, and what that says of both ends, whichever carrier takes over from it.
+/// Base carrier of a connection, its stream, and what that says of both ends, whichever carrier takes over
+/// from it.
 class ConnectionEnds {
  public:
   /// As URLs, for people: "tcp://127.0.0.1:4242".
-  std::string local_endpoint() const { return stream_->local_endpoint(); }
-  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
+  std::string local_endpoint() const { return base_->local_endpoint(); }
+  std::string remote_endpoint() const { return base_->remote_endpoint(); }
   /// Returns who the peer was proven to be. Settled once on_hello is called.
-  Identity peer_identity() const noexcept { return stream_->peer_identity(); }
+  Identity peer_identity() const noexcept { return base_->peer_identity(); }
 
  protected:
-  explicit ConnectionEnds(std::unique_ptr<BaseCarrier> stream) noexcept : stream_(std::move(stream)) {}
+  explicit ConnectionEnds(std::unique_ptr<BaseCarrier> base) noexcept : base_(std::move(base)) {}
   ~ConnectionEnds() = default;
 
   /// Carried the first bytes; also the way to talk about another carrier.
-  std::unique_ptr<BaseCarrier> stream_;
+  std::unique_ptr<BaseCarrier> base_;
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
@@ -98,7 +99,8 @@ class ConnectionEnds {
 /// is not behind those.
 ///
 /// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
-/// the stream stays, and is only watched then: its end is the peer's.
+/// the stream stays for its endpoints and its end, which is the peer's: the connection sends and receives
+/// nothing on it after it has moved, and a BaseWatch looks for that end.
 class Connection final : public ConnectionEnds,
                          private CarrierOwner,
                          private OutboxDrain,
