@@ -58,7 +58,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Carrier& move(CarrierOwner& owner);
   BaseWatch& base_watch() { return watch_; }
   /// Returns why the stream was decided for although both sides offered another; else empty.
-  std::string refusal() const { return decided() && !moves() ? candidates_.refusal() : std::string{}; }
+  std::string reason() const { return decided() && !moves() ? candidates_.reasons() : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
   void set_sink(FrameSink& sink) { sink_ = &sink; }

@@ -166,10 +166,10 @@ std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
 CarrierReport Connection::carrier_report() const {
   CarrierReport report{.description = carrier_->description()};
   if (bringing_up_ == nullptr) {
-    if (const char* const why = base_->keeps_others_off()) report.refusal = why;
+    if (const char* const why = base_->keeps_others_off()) report.reason = why;
     return report;
   }
-  report.refusal = bringing_up_->bring_up.refusal();
+  report.reason = bringing_up_->bring_up.reason();
   report.passed_over = bringing_up_->bring_up.candidates().passed_over();
   return report;
 }

@@ -61,7 +61,7 @@ Posted<detail::Send> QueuePair::send_with_immediate(std::span<const Memory> memo
 }
 
 Posted<detail::Receive> QueuePair::receive(std::span<const Memory> memory) {
-  if (receives_->capacity() == 0) return Posted<detail::Receive>{detail::Refusal::kSharedReceives};
+  if (receives_->capacity() == 0) return Posted<detail::Receive>{detail::NotPosted::kSharedReceives};
   return detail::post<detail::Receive>(completions_.operations(), *receives_,
                                        {*domain_, memory, segments_max_});
 }
@@ -96,10 +96,10 @@ Posted<detail::Atomic> QueuePair::compare_swap(const RemoteMemory& word, std::ui
 
 Posted<detail::Atomic> QueuePair::atomic(const Request& request) {
   if (request.remote.address % sizeof(std::uint64_t) != 0) {
-    return Posted<detail::Atomic>{detail::Refusal::kUnaligned};
+    return Posted<detail::Atomic>{detail::NotPosted::kUnaligned};
   }
   const Memory word = sends_->words->take();
-  if (word.empty()) return Posted<detail::Atomic>{detail::Refusal::kNoWord};
+  if (word.empty()) return Posted<detail::Atomic>{detail::NotPosted::kNoWord};
   return detail::post<detail::Atomic>(completions_.operations(), *sends_, {*domain_, {&word, 1}, 1, request});
 }
 

@@ -7,8 +7,8 @@
 
 #include "transport/tls/cipher_pipe.hpp"
 #include "transport/tls/handshakes.hpp"
-#include "transport/tls/session.hpp"
 #include "transport/tls/terms.hpp"
+#include "transport/tls/tls_engine.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
@@ -37,14 +37,14 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
   ~TlsCarrier() override;
 
   /// Makes the rest of it. False when memory is out.
-  bool open() noexcept { return session_.open(); }
+  bool open() noexcept { return engine_.open(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
-  BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
+  BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &engine_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
@@ -86,7 +86,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
 
   Loop& loop_;
   CipherPipe pipe_;
-  Session session_;
+  TlsEngine engine_;
   const Terms terms_;
   Capabilities capabilities_;
   Work work_{*this};

@@ -20,7 +20,7 @@ namespace weft::detail::tls {
 
 /// One connection's TLS without its I/O: plain bytes on one side, encrypted ones in two buffers on the other.
 /// Belongs to one loop.
-class Session final : public BaseSecret {
+class TlsEngine final : public BaseSecret {
  public:
   enum class Outcome : std::uint8_t {
     kDone,
@@ -32,10 +32,10 @@ class Session final : public BaseSecret {
   };
 
   /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing.
-  Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session();
+  TlsEngine(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
+  TlsEngine(const TlsEngine&) = delete;
+  TlsEngine& operator=(const TlsEngine&) = delete;
+  ~TlsEngine();
 
   /// Gives OpenSSL the way to the buffers. False when memory is out.
   bool open() noexcept;
