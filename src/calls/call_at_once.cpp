@@ -12,18 +12,18 @@ namespace weft::detail {
 
 namespace {
 
-/// Base of the record, so that its parts outlive it.
-struct PartsAtOnce {
-  explicit PartsAtOnce(ServedCall& call) noexcept : parts_here(call) {}
-  ServedParts parts_here;
+/// Base of the record, so that its details outlive it.
+struct DetailsAtOnce {
+  explicit DetailsAtOnce(ServedCall& call) noexcept : details_here(call) {}
+  ServedDetails details_here;
 };
 
-class RecordAtOnce final : private PartsAtOnce, public ServedCall {
+class RecordAtOnce final : private DetailsAtOnce, public ServedCall {
  public:
   RecordAtOnce(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
                ServedRequest&& request)
-      : PartsAtOnce(static_cast<ServedCall&>(*this)),
-        ServedCall(sink, host, loop, method, std::move(request), &parts_here) {}
+      : DetailsAtOnce(static_cast<ServedCall&>(*this)),
+        ServedCall(sink, host, loop, method, std::move(request), &details_here) {}
 };
 
 }  // namespace

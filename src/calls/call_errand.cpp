@@ -134,7 +134,7 @@ bool CallErrand::Pending::start() {
   const bool needs_scope = !scope_.deadline().is_infinite() || !scope_.carried().empty();
   set_waiter(&ended_);
   const Begun begun = PendingCall::begin(needs_scope ? &scope_ : nullptr, body_bytes());
-  if (begun.body == nullptr) return begun.waits();
+  if (begun.body == nullptr) return !begun.has_ended();
   encode_body(begun.body);
   if (begun.needs_sent()) sent();
   return true;

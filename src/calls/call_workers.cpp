@@ -53,7 +53,7 @@ bool CallWorkers::Calls::ended(const ServedCall& call) {
 }
 
 bool CallWorkers::Calls::run(ServedCall& call) {
-  const TimePoint run_until = call.parts().run_until;
+  const TimePoint run_until = call.details().run_until;
   if (run_until != TimePoint::max() && call.loop().clock().now() > run_until) return true;
   call.run_off_loop();
   return false;

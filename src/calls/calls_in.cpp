@@ -76,7 +76,7 @@ constexpr std::size_t kCoroutineBytes = 1024;
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept = method.keeps_body && arguments_stay_in(chunk, frame);
   const std::size_t exchange_bytes = method.kind == HandlerKind::kBlocking ? sizeof(ServedExchange) : 0;
-  return sizeof(ServedCall) + sizeof(ServedParts) +
+  return sizeof(ServedCall) + sizeof(ServedDetails) +
          (method.key.streams ? sizeof(StreamSide) + exchange_bytes : 0) +
          (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
          (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
@@ -273,7 +273,8 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                                const Charge& charge, RunningPlace place, Arrived& arrived, bool has_parts) {
+                                const Charge& charge, RunningPlace place, Arrived& arrived,
+                                bool has_details) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
   ReceivedAttachment received{arrived.received, *host_.memory};
@@ -298,7 +299,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
     if (!received.empty()) arrived.attachment = received.take();
     ServedCall& call = ServedCall::make(answers_, host_, session_.loop(), method, std::move(request),
-                                        std::move(arrived.attachment), has_parts);
+                                        std::move(arrived.attachment), has_details);
     call.stream() = std::move(stream);
     return &call;
   } catch (const std::bad_alloc&) {

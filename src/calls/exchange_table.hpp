@@ -95,7 +95,8 @@ class ExchangeTable {
     Exchange* exchange = nullptr;
     std::uint64_t position = 0;
     std::uint32_t generation = 0;
-    /// Next free slot after a free one. kAbandoned: neither free nor in use.
+    /// Next free slot, if this one is free; kAbandoned if its exchange has left before the peer ended it.
+    /// Nothing in a slot that is in use.
     std::uint32_t next_free = kNoSlot;
   };
 

@@ -3,9 +3,6 @@
 
 #include <utility>
 
-#include "calls/calls_out.hpp"
-#include "calls/session.hpp"
-
 namespace weft::detail {
 
 namespace {
@@ -49,45 +46,40 @@ void OpenedStream::opened(const Begun& begun) noexcept {
 
 void OpenedStream::open_or_close() noexcept {
   if (done()) {
-    side_.close(failure_, false);
-  } else if (!side_.place().is_open() && state_ == State::kSent) {
-    side_.open(out_->session().streams(), id_, false);
+    side_.close(failure(), false);
+  } else if (!side_.place().is_open()) {
+    open_items(side_);
   }
 }
 
 const Status& OpenedStream::status() const noexcept {
-  return failure_.ok() ? side_.failure() : failure_;
+  return failure().ok() ? side_.failure() : failure();
 }
 
 void OpenedStream::on_cancel(CancelReason reason) noexcept {
   if (done()) return;
   PendingCall::on_cancel(reason);
-  side_.close(failure_, true);
+  side_.close(failure(), true);
 }
 
 void OpenedStream::abandon(const Status& why) noexcept {
   if (done()) return;
-  if (state_ == State::kSent) request_.may_have_run = true;
-  leave();
-  fail(why);
-  side_.close(failure_, true);
+  give_up(why);
+  side_.close(failure(), true);
 }
 
 void OpenedStream::on_sent() noexcept {
-  target_->loop().schedule(sent_);
+  loop().schedule(sent_);
 }
 
-// Unless somebody hears of the call's end by them.
 void OpenedStream::shrink() noexcept {
-  if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return;
-  request_.details = nullptr;
-  OwnedDetails::details.reset();
+  if (forget_details()) OwnedDetails::details.reset();
 }
 
 void OpenedStream::tell() noexcept {
   side().wake_writer();
   shrink();
-  if (done() && end_waiter_ != nullptr) target_->loop().schedule(*std::exchange(end_waiter_, nullptr));
+  if (done() && end_waiter_ != nullptr) loop().schedule(*std::exchange(end_waiter_, nullptr));
 }
 
 }  // namespace weft::detail

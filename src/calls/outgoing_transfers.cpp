@@ -79,8 +79,7 @@ OutgoingTransfer* OutgoingTransfers::next() noexcept {
 }
 
 bool OutgoingTransfers::is_held_back(TimePoint now) noexcept {
-  // A peer that has ended its side sends no pong.
-  if (window_ == nullptr || connection_.peer_has_ended() || window_->has_room(now)) return false;
+  if (window_ == nullptr || window_->has_room(now)) return false;
   window_->note_full();
   mark_if_due(now);
   return true;
@@ -109,7 +108,7 @@ std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool i
 }
 
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
-std::size_t OutgoingTransfers::queue_part() noexcept {
+std::size_t OutgoingTransfers::queue_part(bool peer_answers) noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;
@@ -119,7 +118,7 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const bool has_company = may_be_long && turn.company().is_there(turn.read());
   if (may_be_long && window_ == nullptr) window_.reset(new (std::nothrow) PieceWindow(turn.now()));
-  if (has_company && is_held_back(turn.now())) return 0;
+  if (has_company && peer_answers && is_held_back(turn.now())) return 0;
   const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.is_old());
   const bool last = bytes == transfer.bytes_left();
   // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.

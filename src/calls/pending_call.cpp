@@ -6,6 +6,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/client_pass.hpp"
+#include "calls/session.hpp"
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -165,7 +166,7 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
   }
   request_.details->attachment().put_runs_in(out_->session().output(), runs);
   sent();
-  return {.outcome = Begun::Outcome::kWaits};
+  return {.outcome = Begun::Outcome::kSent};
 }
 
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
@@ -177,14 +178,13 @@ void PendingCall::begin_waiting(CallsOut& out) noexcept {
     if (begun.body != nullptr) out.take_back(request_, id_, begun.body);
     return fail(status_of_encoding());
   }
-  if (begun.waits()) return;
-  if (begun.body == nullptr) return end();
+  if (begun.has_ended()) return end();
   if (begun.needs_sent()) sent();
 }
 
 void PendingCall::take_back(const std::byte* body) noexcept {
   out_->take_back(request_, id_, body);
-  waiter_ = nullptr;
+  set_waiter(nullptr);
   fail(status_of_encoding());
 }
 
@@ -239,6 +239,22 @@ void PendingCall::fail(Status failure) noexcept {
   end();
 }
 
+void PendingCall::give_up(Status why) noexcept {
+  if (state_ == State::kSent) request_.may_have_run = true;
+  leave();
+  fail(std::move(why));
+}
+
+void PendingCall::open_items(StreamSide& items) noexcept {
+  if (state_ == State::kSent) items.open(out_->session().streams(), id_, false);
+}
+
+bool PendingCall::forget_details() noexcept {
+  if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return false;
+  request_.details = nullptr;
+  return true;
+}
+
 inline void PendingCall::end() noexcept {
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
@@ -246,7 +262,7 @@ inline void PendingCall::end() noexcept {
     std::exchange(request_.details, nullptr)->ended(failure_);
   }
   stop_listening();
-  if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
+  if (waiter() != nullptr) target_->loop().schedule(*waiter());
 }
 
 // A call that leaves has details, so that its answer goes on to take_answer().

@@ -85,14 +85,14 @@ void hand_to_worker(ServedCall& call, CallsHost& host) {
   Loop& loop = call.loop();
   if (call.stream() != nullptr) call.envelope().exchange.reset(new ServedExchange{loop, *call.stream()});
   const Deadline deadline = call.scope().deadline();
-  if (!deadline.is_infinite()) call.parts().run_until = loop.now() + deadline.remaining(loop.now()) / 2;
+  if (!deadline.is_infinite()) call.details().run_until = loop.now() + deadline.remaining(loop.now()) / 2;
   if (const auto refusal = host.workers->submit(call)) call.refuse_unrun(*refusal);
 }
 
-/// Base of a record that has its parts in one block, so that they outlive it.
-struct PartsPlace {
-  explicit PartsPlace(ServedCall& call) noexcept : parts_here(call) {}
-  ServedParts parts_here;
+/// Base of a record that has its details in one block, so that they outlive it.
+struct DetailsPlace {
+  explicit DetailsPlace(ServedCall& call) noexcept : details_here(call) {}
+  ServedDetails details_here;
 };
 
 }  // namespace
@@ -114,14 +114,14 @@ Status status_of_exception(std::string_view who) {
   }
 }
 
-/// A record with its parts in one block.
-class ServedCall::Whole final : private PartsPlace, public ServedCall {
+/// A record with its details in one block.
+class ServedCall::Whole final : private DetailsPlace, public ServedCall {
  public:
   Whole(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest&& request,
         Buffer attachment)
-      : PartsPlace(static_cast<ServedCall&>(*this)),
-        ServedCall(sink, host, loop, method, std::move(request), &parts_here) {
-    parts_here.envelope.attachment = std::move(attachment);
+      : DetailsPlace(static_cast<ServedCall&>(*this)),
+        ServedCall(sink, host, loop, method, std::move(request), &details_here) {
+    details_here.envelope.attachment = std::move(attachment);
   }
 };
 
@@ -129,26 +129,26 @@ class ServedCall::Whole final : private PartsPlace, public ServedCall {
 static_assert(frame_class(sizeof(ServedCall)) + frame_class(sizeof(StreamSide)) <= 512 / kFrameStep);
 
 ServedCall& ServedCall::make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                             ServedRequest&& request, Buffer attachment, bool has_parts) {
-  const bool is_whole = has_parts || !method.key.streams || method.kind == HandlerKind::kBlocking ||
+                             ServedRequest&& request, Buffer attachment, bool has_details) {
+  const bool is_whole = has_details || !method.key.streams || method.kind == HandlerKind::kBlocking ||
                         !request.deadline.is_infinite() || !attachment.empty();
   if (!is_whole) return *new ServedCall(sink, host, loop, method, std::move(request));
   return *new Whole(sink, host, loop, method, std::move(request), std::move(attachment));
 }
 
 ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                       ServedRequest&& request, ServedParts* parts)
+                       ServedRequest&& request, ServedDetails* details)
     : sink_(&sink),
       host_(&host),
       loop_(&loop),
       method_(&method),
       connection_id_(sink.connection_id()),
       request_(std::move(request)),
-      parts_(parts),
-      is_whole_(parts != nullptr) {
+      details_(details),
+      is_whole_(details != nullptr) {
   if (!request_.deadline.is_infinite()) {
     scope_.set_deadline(request_.deadline);
-    loop.arm(this->parts(), request_.deadline.at());
+    loop.arm(this->details(), request_.deadline.at());
   }
   ++host.running;
   ++host.calls.of(method).running;
@@ -163,15 +163,19 @@ ServedCall::~ServedCall() {
     if (state_ == State::kCancelled) sink_->fail(id(), Status::of<kGivenUp>());
     sink_->forget(*this);
   }
-  if (!is_whole_) task_ = {};  // it looks at the parts, and may make them
-  if (parts_ == nullptr) return;
-  if (parts_->envelope.wishes != nullptr) parts_->envelope.wishes->end(false);
-  parts_->envelope.exchange.reset();  // it looks at the stream
-  if (!is_whole_) delete parts_;
+  if (!is_whole_) task_ = {};  // it looks at the details, and may make them
+  if (details_ == nullptr) return;
+  if (details_->envelope.wishes != nullptr) details_->envelope.wishes->end(false);
+  details_->envelope.exchange.reset();  // it looks at the stream
+  if (!is_whole_) delete details_;
 }
 
-void ServedParts::on_timer() {
-  call->cancel(CancelReason::kDeadline);
+void ServedDetails::on_timer() {
+  call->on_deadline();
+}
+
+void ServedCall::on_deadline() {
+  cancel(CancelReason::kDeadline);
 }
 
 void ServedCall::start() {
@@ -250,19 +254,19 @@ Status ServedCall::carry_failure(Status failure, AnswerBody& charge) const noexc
 
 std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) {
   if (off_loop_) {
-    late_failure_ = make_answer(bytes, parts().late_body);
+    late_failure_ = make_answer(bytes, details().late_body);
     if (!late_failure_.ok()) return nullptr;
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
-    return bytes == 0 ? &nothing : parts().late_body.data();
+    return bytes == 0 ? &nothing : details().late_body.data();
   }
   if (!is_heard(*this)) return nullptr;
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }
   std::size_t attached = 0;
-  if (parts_ != nullptr) {
-    const Attachment& attachment = parts_->envelope.answer_attachment;
+  if (details_ != nullptr) {
+    const Attachment& attachment = details_->envelope.answer_attachment;
     if (Status bad = check_attachment(*sink_, attachment); !bad.ok()) [[unlikely]] {
       fail(bad);
       return nullptr;
@@ -280,7 +284,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
 
 void ServedCall::end_answer(const RunsInChunk* lent) {
   if (off_loop_) return;
-  CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
+  CallEnvelope* const envelope = details_ != nullptr ? &details_->envelope : nullptr;
   if (lent != nullptr) [[unlikely]] {
     sink_->put_runs_in(*lent, envelope != nullptr && !envelope->answer_attachment.empty());
   }
@@ -300,7 +304,7 @@ void ServedCall::take_back_answer(const std::byte* body) {
 
 void ServedCall::fail(const Status& failure) {
   if (off_loop_) {
-    late_failure_ = carry_failure(failure, parts().late_body);
+    late_failure_ = carry_failure(failure, details().late_body);
     return;
   }
   if (!is_heard(*this)) return;
@@ -320,11 +324,11 @@ void ServedCall::refuse_arguments(const Status& failure) {
 
 void ServedCall::conclude(State state) {
   state_ = state;
-  if (parts_ != nullptr && parts_->armed()) loop_->disarm(*parts_);
+  if (details_ != nullptr && details_->armed()) loop_->disarm(*details_);
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->conclude();
   }
-  if (parts_ != nullptr && parts_->envelope.close_after_answer.load(std::memory_order_relaxed))
+  if (details_ != nullptr && details_->envelope.close_after_answer.load(std::memory_order_relaxed))
     sink_->finish();
 }
 
@@ -377,10 +381,10 @@ void ServedCall::run_off_loop() {
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
   if (!late_failure_.ok()) {
-    parts().late_body = {};  // with its charge: on the loop the text has another
+    details().late_body = {};  // with its charge: on the loop the text has another
     return fail_late(std::move(late_failure_));
   }
-  answer_late(std::move(parts().late_body));
+  answer_late(std::move(details().late_body));
 }
 
 // What waits for a worker needs none any more: its record may be gone afterwards.
@@ -404,8 +408,8 @@ void ServedCall::cancel_by_peer() {
 
 void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
-  if (parts_ != nullptr && parts_->envelope.incoming != nullptr)
-    parts_->envelope.incoming->on_connection_lost();
+  if (details_ != nullptr && details_->envelope.incoming != nullptr)
+    details_->envelope.incoming->on_connection_lost();
   keep_peer(*this, *sink_);
   sink_->forget(*this);
   sink_ = nullptr;
@@ -415,7 +419,7 @@ void ServedCall::orphan() {
     pass->conclude();
   }
   state_ = State::kOrphaned;
-  if (parts_ != nullptr && parts_->armed()) loop_->disarm(*parts_);
+  if (details_ != nullptr && details_->armed()) loop_->disarm(*details_);
   host_->orphans.push_back(*this);
   cancel(CancelReason::kPeerGone);
 }

@@ -428,7 +428,7 @@ void Session::on_closed(Status why) {
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
   // All memory is back, so nobody waits for that: calls that are told later may end, or be given up, before.
-  std::size_t left = setup_.ends_in_parts ? kCallsEndedAtOnce : SIZE_MAX;
+  std::size_t left = setup_.ends_in_slices ? kCallsEndedAtOnce : SIZE_MAX;
   SessionEnding ending{why, connection_->outbox().handed_over()};
   if (!tell(in_, out_, ending, left)) {
     ending_.reset(new (std::nothrow) SessionEnding{ending});

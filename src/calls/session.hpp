@@ -56,7 +56,7 @@ struct SessionSetup {
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
   /// The owner calls Session::end_some() turn by turn when it is over, so that many calls end in many turns.
-  bool ends_in_parts = false;
+  bool ends_in_slices = false;
   /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
   /// that should share it.
   std::uint32_t calls_max = UINT32_MAX;

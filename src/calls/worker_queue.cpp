@@ -21,7 +21,7 @@ std::optional<Refusal> WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
     if (lane.count == 0) lanes_.erase(call.connection_id());
     return refusal();
   }
-  lane.calls.push_back(call.parts());
+  lane.calls.push_back(call.details());
   if (lane.count++ == 0) turns_.push_back(lane);
   ++calls_;
   if (load != nullptr) ++load->waiting;
@@ -113,7 +113,7 @@ ServedCall* WorkerQueue::find_next() {
   ServedCall* found = nullptr;
   turns_.for_each([&](Lane& lane) {
     if (found != nullptr) return;
-    lane.calls.for_each([&](ServedParts& waiting) {
+    lane.calls.for_each([&](ServedDetails& waiting) {
       if (found == nullptr && may_run(waiting.call->method())) found = waiting.call;
     });
   });
@@ -135,13 +135,13 @@ bool WorkerQueue::ended(const MethodEntry& method, TimePoint now) {
 }
 
 bool WorkerQueue::remove(ServedCall& call) {
-  if (!call.parts().ListHook<WorkerQueueTag>::linked()) return false;
+  if (!call.details().ListHook<WorkerQueueTag>::linked()) return false;
   leave(lanes_.at(call.connection_id()), call);
   return true;
 }
 
 void WorkerQueue::leave(Lane& lane, ServedCall& call) {
-  call.parts().ListHook<WorkerQueueTag>::unlink();
+  call.details().ListHook<WorkerQueueTag>::unlink();
   const auto load = loads_.find(&call.method());
   if (load != loads_.end()) --load->second.waiting;
   --calls_;

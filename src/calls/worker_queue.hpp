@@ -43,7 +43,7 @@ class WorkerQueue {
   struct LaneTag;
   /// The waiting calls of one connection.
   struct Lane : ListHook<LaneTag> {
-    IntrusiveList<ServedParts, WorkerQueueTag> calls;
+    IntrusiveList<ServedDetails, WorkerQueueTag> calls;
     std::size_t count = 0;
   };
   /// Calls of a method that has limits of its own.

@@ -70,15 +70,12 @@ Duration FleetRun::backup_after() const {
   return options_.backup_after < Duration::zero() ? core_->options().backup_after : options_.backup_after;
 }
 
-FleetMember* FleetRun::choose(Status& failure) {
+FleetStep FleetRun::choose() {
   wait_ = Duration::zero();
   waits_as_told_ = false;
-  if (failure = core_->misuse(); !failure.ok()) return nullptr;
-  if (failure = misuse_; !failure.ok()) return nullptr;
-  if (is_expired()) {
-    failure = out_of_time();
-    return nullptr;
-  }
+  if (const Status& misuse = core_->misuse(); !misuse.ok()) return FleetStep::end_with(misuse);
+  if (!misuse_.ok()) return FleetStep::end_with(misuse_);
+  if (is_expired()) return FleetStep::end_with(out_of_time());
   if (lists_ != core_->counted().lists) {
     // The places of the list before mean others now.
     lists_ = core_->counted().lists;
@@ -86,25 +83,26 @@ FleetMember* FleetRun::choose(Status& failure) {
   }
   const std::span tried{tried_.data(), tried_count_};
   TimePoint quiet_until = TimePoint::min();
-  if (FleetMember* member = core_->pick(method_.id, options_.key_hash, tried, quiet_until)) return member;
-  if (failure = core_->hopeless(); !failure.ok()) return nullptr;
+  if (FleetMember* member = core_->pick(method_.id, options_.key_hash, tried, quiet_until)) {
+    return FleetStep::attempt_at(*member);
+  }
+  if (Status failure = core_->hopeless(); !failure.ok()) return FleetStep::end_with(std::move(failure));
   if (tried_count_ != 0) {
     // All that can be asked were asked: the same again, but not at once.
     tried_count_ = 0;
     wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
-    return nullptr;
+    return FleetStep::wait();
   }
   const Duration quiet = quiet_until - core_->loop().now();
-  if (quiet <= Duration::zero()) return nullptr;
+  if (quiet <= Duration::zero()) return FleetStep::wait();
   if (deadline_.expired(quiet_until)) {
-    failure = told_to_wait("for longer than the call has time, every server of \"", quiet);
-    return nullptr;
+    return FleetStep::end_with(told_to_wait("for longer than the call has time, every server of \"", quiet));
   }
   ++core_->counted().waits_told;
   wait_ = core_->spread(quiet);
   if (deadline_.expired(core_->loop().now() + wait_)) wait_ = quiet;
   waits_as_told_ = true;
-  return nullptr;
+  return FleetStep::wait();
 }
 
 Task<Result<void>> FleetRun::wait() {
@@ -199,18 +197,22 @@ Status FleetRun::failed_at(const FleetMember& member, const Status& failure) noe
   return failure.with_context([&] { return member.url; });
 }
 
+void FleetRun::note_attempt(const FleetMember& member) noexcept {
+  ++attempts_;
+  if (tried_count_ < kTriedMax) tried_[tried_count_++] = member.index;
+}
+
 FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
     : core_(run.core()),
       run_(run),
       member_(member),
       since_(core_.loop().now()),
       reported_(core_.begun(member)) {
-  ++run.attempts_;
-  if (run.tried_count_ < kTriedMax) run.tried_[run.tried_count_++] = member.index;
+  run.note_attempt(member);
 }
 
 FleetAttempt::~FleetAttempt() {
-  if (!ended_) report(run_.overtaken_ ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
+  if (!ended_) report(run_.is_overtaken() ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
   core_.list().release(member_);
 }
 
@@ -218,7 +220,7 @@ void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
   const bool rests = core_.told(member_, run_.method().id, outcome);
   if (rests || is_told_already(outcome)) return report(CallOutcome::kIgnored);
-  const bool overtaken = run_.overtaken_ && outcome.code() == StatusCode::kCancelled;
+  const bool overtaken = run_.is_overtaken() && outcome.code() == StatusCode::kCancelled;
   report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome));
 }
 

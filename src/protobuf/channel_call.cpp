@@ -27,9 +27,9 @@ void ChannelCall::begin(const google::protobuf::Message& request, google::protob
   if (begun.body != nullptr) {
     write_message(request, begun.body);
     if (begun.needs_sent()) sent();
-  } else if (!begun.waits()) {
+  } else if (begun.has_ended()) {
     target_.loop().schedule(*this);
-  } else {
+  } else if (begun.waits()) {
     request_ = KeptRequest{request};
     if (!request_.failure.ok()) on_cancel(CancelReason::kRequested);
   }
@@ -43,7 +43,7 @@ void ChannelCall::begin(KeptRequest request, google::protobuf::Message& response
   if (begun.body != nullptr) {
     encode_body(begun.body);
     if (begun.needs_sent()) sent();
-  } else if (!begun.waits()) {
+  } else if (begun.has_ended()) {
     target_.loop().schedule(*this);
   }
 }

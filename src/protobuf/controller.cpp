@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/protobuf/controller.hpp"
 
+#include <utility>
+
 #include "protobuf/generic_record.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/protobuf/running_call.hpp"
@@ -75,9 +77,14 @@ void Controller::begin(const std::shared_ptr<detail::RunningCall>& call) {
   if (serving_ != nullptr) serving_->record_->cancel_with_it(call);
 }
 
-void Controller::end() {
-  const std::lock_guard lock(mutex_);
-  running_.reset();
+void Controller::finish(Status outcome, Buffer attachment, std::size_t attachment_bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    running_.reset();
+  }
+  status_ = std::move(outcome);
+  answer_attachment_ = std::move(attachment);
+  answer_attachment_bytes_ = attachment_bytes;
 }
 
 std::shared_ptr<detail::RunningCall> Controller::running() const {

@@ -17,10 +17,9 @@ GenericRecord::GenericRecord(const GenericMethod& method, weft::detail::ServedCa
       weft::detail::RoomWaiter(static_cast<weft::detail::Ready&>(*this)),
       call_(call),
       loop_(call.loop()),
+      controller_(*this),
       request_(method.service.GetRequestPrototype(&method.descriptor).New()),
-      response_(method.service.GetResponsePrototype(&method.descriptor).New()) {
-  controller_.record_ = this;
-}
+      response_(method.service.GetResponsePrototype(&method.descriptor).New()) {}
 
 void GenericRecord::serve(const weft::detail::MethodEntry& method, weft::detail::ServedCall& call) {
   const auto& its = *static_cast<const GenericMethod*>(method.object);

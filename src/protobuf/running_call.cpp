@@ -36,10 +36,7 @@ bool RunningCall::cancel_requested() const {
 
 void RunningCall::release_controller(Status outcome, Buffer attachment, std::size_t attachment_bytes) {
   if (controller_ == nullptr) return;
-  controller_->end();
-  controller_->status_ = std::move(outcome);
-  controller_->answer_attachment_ = std::move(attachment);
-  controller_->answer_attachment_bytes_ = attachment_bytes;
+  controller_->finish(std::move(outcome), std::move(attachment), attachment_bytes);
 }
 
 }  // namespace weft::protobuf::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -19,14 +19,14 @@ class NoPoller final : public Poller {
 
 }  // namespace
 
-bool Loop::AddedPoller::must_look_again() noexcept {
+bool AddedPoller::must_look_again() noexcept {
   pollfd question{.fd = poller_->descriptor(), .events = POLLIN, .revents = 0};
   return ::poll(&question, 1, 0) > 0 && !std::exchange(looked_again_, true);
 }
 
-Poller& Loop::AddedPoller::no_poller() noexcept {
+Poller& AddedPoller::no_poller() noexcept {
   static constinit NoPoller none;
   return none;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,16 +3,17 @@
 
 #include <cstddef>
 
-#include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/poller.hpp"
+#include "weft/detail/runtime/poller_chain.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// A poller, and the watch on its descriptor, which may fire for nothing: what there is, poll() finds. One
 /// that is removed stays as an empty place until no one walks the list.
-class Loop::AddedPoller final : public detail::FdWatch {
+class AddedPoller final : public FdWatch {
  public:
-  explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) { internal_ = true; }
+  explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) { be_internal(); }
 
   std::size_t poll() {
     const std::size_t handled = poller_->poll();
@@ -24,7 +25,7 @@ class Loop::AddedPoller final : public detail::FdWatch {
   bool is(const Poller& poller) const noexcept { return poller_ == &poller; }
   bool removed() const noexcept { return is(no_poller()); }
   void remove() noexcept { poller_ = &no_poller(); }
-  void on_ready(detail::Readiness) override {}
+  void on_ready(Readiness) override {}
 
   AddedPoller* next = nullptr;
 
@@ -39,4 +40,13 @@ class Loop::AddedPoller final : public detail::FdWatch {
   bool looked_again_ = false;
 };
 
-}  // namespace weft
+// Whoever is asked may add and remove pollers.
+[[gnu::always_inline]] inline std::size_t PollerChain::ask() {
+  std::size_t handled = 0;
+  AddedPoller* added = first_;
+  do handled += added->poll();
+  while ((added = added->next) != nullptr);
+  return handled;
+}
+
+}  // namespace weft::detail

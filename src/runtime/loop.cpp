@@ -7,9 +7,9 @@
 #include <exception>
 
 #include "runtime/added_poller.hpp"
+#include "runtime/alarm.hpp"
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
-#include "runtime/internal_watch.hpp"
 #include "runtime/watch_table.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
@@ -84,19 +84,10 @@ auto Loop::in_a_turn(Work work) noexcept {
   }
 }
 
-// Whoever is asked may add and remove pollers; there must be one.
-[[gnu::always_inline]] inline std::size_t Loop::ask_pollers() {
-  std::size_t handled = 0;
-  AddedPoller* added = pollers_.first;
-  do handled += added->poll();
-  while ((added = added->next) != nullptr);
-  return handled;
-}
-
 // What is paid here is paid for each question to a poller: every look is one compare.
 [[gnu::always_inline]] inline std::size_t Loop::quick_turn(detail::Mailbox& mailbox) {
   ++stats_.quick_turns;
-  std::size_t did = ask_pollers();
+  std::size_t did = pollers_.ask();
   if (mailbox.has_posts()) did += mailbox.run();
   if (has_ready()) {
     do {
@@ -118,13 +109,13 @@ void Loop::quick_turns(Done done) {
     did = quick_turn(mailbox);
     if (did > 0) {
       burst_.brought_something();
-      brought_ = did;
+      pollers_.note_brought(did);
       if (done()) return;
       units -= static_cast<std::int64_t>(did) * detail::QuickBurst::kUnitsPerThing;
       if (budget_left_ == 0 || turn_time_.has_later()) break;
     }
   } while (--units >= 0);
-  brought_ = did;
+  pollers_.note_brought(did);
   burst_.end();
 }
 
@@ -132,7 +123,7 @@ template <typename Done>
 void Loop::turn_until(Done done) {
   while (!done()) {
     turn(kForever);
-    if (pollers_.first != nullptr && may_be_quick() && !done()) in_a_turn([&] { quick_turns(done); });
+    if (!pollers_.empty() && may_be_quick() && !done()) in_a_turn([&] { quick_turns(done); });
   }
 }
 
@@ -186,12 +177,16 @@ std::size_t Loop::full_turn(Duration max_wait) {
   turn_time_.begin();
   ++stats_.turns;
   budget_left_ = options_.turn_budget;
-  if (pollers_.first != nullptr) [[unlikely]]
+  if (!pollers_.empty()) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
   std::size_t done = mailbox_->has_posts() ? mailbox_->run() : 0;
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
-  if (pollers_.first != nullptr) done += brought_ = ask_pollers();
+  if (!pollers_.empty()) {
+    const std::size_t brought = pollers_.ask();
+    pollers_.note_brought(brought);
+    done += brought;
+  }
   done += fire_timers();
   turn_time_.run_later([&](detail::Ready& node) {
     schedule(node);
@@ -213,7 +208,7 @@ bool Loop::may_be_quick() const noexcept {
 
 void Loop::after_quick_turns() {
   if (burst_.measure(turn_time_.now())) turn_time_.was_active();
-  if (pollers_.removed) pollers_.forget_removed();
+  if (pollers_.has_removed()) pollers_.forget_removed();
 }
 
 // Asks for events, and sleeps for them when there is nothing else to do. Returns how much was done.
@@ -242,22 +237,16 @@ Duration Loop::time_to_sleep(Duration max_wait) {
   const Duration left = Deadline{timer->at()}.remaining(now);
   if (left < kAlarmFrom || max_wait <= left) return std::min(max_wait, left);
   // An alarm that is set to an earlier time wakes us in vain, once.
-  if (alarm_->set_to > timer->at() || alarm_->set_to <= now) set_alarm(timer->at());
+  if (alarm_->set_to() > timer->at() || alarm_->set_to() <= now) alarm_->set(timer->at(), clock_);
   return max_wait;
 }
 
 // Arms everything that may wake the loop, then looks once more. Gives how long it may sleep; zero: there is
-// work after all. Pollers that brought something are asked again first: a part of what there is may not make
-// their descriptors readable again.
+// work after all.
 Duration Loop::prepare_to_sleep(Duration at_most) {
   mailbox_->announce_sleep();
   const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
-  bool nothing = mailbox_->empty() && !stopping;
-  for (std::size_t i = 0; nothing && i < pollers_.all.size(); ++i) {
-    nothing = brought_ == 0 && pollers_.all[i]->arm();
-    if (nothing) at_most = std::min(at_most, pollers_.all[i]->patience());
-  }
-  if (nothing) return at_most;
+  if (mailbox_->empty() && !stopping && pollers_.arm(at_most)) return at_most;
   mailbox_->awake();
   return Duration::zero();
 }

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/added_poller.hpp"
+#include "runtime/alarm.hpp"
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
@@ -92,8 +92,8 @@ Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
 Result<void> Loop::watch_internals() {
   detail::Descriptor alarm{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
   if (!alarm) return detail::errno_status(Layer::kRuntime, "making a timer descriptor", errno);
-  wakeup_ = std::make_unique<InternalWatch>();
-  alarm_ = std::make_unique<InternalWatch>(std::move(alarm));
+  wakeup_ = std::make_unique<detail::InternalWatch>();
+  alarm_ = std::make_unique<detail::Alarm>(std::move(alarm));
   Result<void> watched = watch(*wakeup_, mailbox_->descriptor());
   return watched.ok() ? watch(*alarm_, alarm_->descriptor()) : watched;
 }
@@ -102,7 +102,7 @@ Loop::~Loop() {
   WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
   WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
   pollers_.forget_removed();
-  WEFT_ASSERT(pollers_.all.empty() || mailbox_->in_child(),
+  WEFT_ASSERT(pollers_.empty() || mailbox_->in_child(),
               "a loop was destroyed before a poller of it, such as a ucx::Worker");
   WEFT_ASSERT(
       !mailbox_->use().has_residents() || mailbox_->in_child(),
@@ -183,40 +183,13 @@ void Loop::unwatch(detail::FdWatch& watch) noexcept {
 }
 
 Result<void> Loop::add_poller(Poller& poller) {
-  auto added = std::make_unique<AddedPoller>(poller);
-  if (poller.descriptor() >= 0) {
-    Result<void> watched = watch(*added, poller.descriptor());
-    if (!watched.ok()) return watched;
-  }
-  pollers_.all.push_back(std::move(added));
-  pollers_.chain();
-  brought_ = 1;
-  leave_to_foreign_loop();
-  return {};
+  Result<void> added = pollers_.add(poller, *this);
+  if (added.ok()) leave_to_foreign_loop();
+  return added;
 }
 
 void Loop::remove_poller(Poller& poller) noexcept {
-  for (auto& added : pollers_.all) {
-    if (!added->is(poller)) continue;
-    added->remove();
-    unwatch(*added);
-    pollers_.removed = true;
-  }
-}
-
-void Loop::AddedPollers::forget_removed() {
-  std::erase_if(all, [](const auto& added) { return added->removed(); });
-  chain();
-  removed = false;
-}
-
-void Loop::AddedPollers::chain() noexcept {
-  AddedPoller** place = &first;
-  for (auto& added : all) {
-    *place = added.get();
-    place = &added->next;
-  }
-  *place = nullptr;
+  pollers_.remove(poller, *this);
 }
 
 int Loop::descriptor() {
@@ -233,20 +206,7 @@ void Loop::leave_to_foreign_loop() noexcept {
   const detail::Timer* earliest = timers_.earliest();
   TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
   if (sleep > Duration::zero() && real_time_) at = std::min(at, Deadline::after(clock_.now(), sleep).at());
-  if (at != alarm_->set_to) set_alarm(at);
-}
-
-void Loop::set_alarm(TimePoint at) noexcept {
-  alarm_->set_to = at;
-  itimerspec alarm{};
-  if (at != TimePoint::max()) {
-    // From now on, for the loop's clock may call this moment by another name than the system's. Zero would
-    // switch it off, and so a time that has passed is the next nanosecond.
-    const Duration left = std::max(Deadline{at}.remaining(clock_.now()), Duration{1});
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-    alarm.it_value = {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-  }
-  ::timerfd_settime(alarm_->descriptor(), 0, &alarm, nullptr);
+  if (at != alarm_->set_to()) alarm_->set(at, clock_);
 }
 
 void detail::Timer::disarm_at_end() noexcept {

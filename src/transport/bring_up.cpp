@@ -77,7 +77,7 @@ Carrier& BringUp::move(CarrierOwner& owner) {
 }
 
 std::string BringUp::connected_to() const {
-  return candidates_.ours().connecting ? stream_.remote_endpoint() : std::string{};
+  return candidates_.ours().connecting ? base_.remote_endpoint() : std::string{};
 }
 
 Status BringUp::on_hello(const wire::Hello& hello) {
@@ -202,25 +202,25 @@ void BringUp::on_heard() {
 // That something was heard says who has the address, and not who that is: whoever can listen on the way may
 // have it, and whoever reaches this machine may speak first. What is sent before the peer is ready gets lost.
 Status BringUp::prove() {
-  if (stream_.secret() == nullptr) return give_verdict(Verdict::kUp);
+  if (base_.secret() == nullptr) return give_verdict(Verdict::kUp);
   if (end_->needs_peer_ready() && !attempt_.peer_ready) return {};
   if (state_ != State::kProving) {
-    attempt_.proof = std::make_unique<PathProof>();
+    attempt_.proof = std::make_unique<CarrierProof>();
     state_ = State::kProving;
-    if (!attempt_.proof->begin(*stream_.secret(), candidates_.provider().kind(),
+    if (!attempt_.proof->begin(*base_.secret(), candidates_.provider().kind(),
                                candidates_.ours().connecting)) {
       return give_verdict(Verdict::kDown, no_proof("this side's TLS gives it none to show"));
     }
   }
   switch (attempt_.proof->exchange(end_->carrier())) {
-    case PathProof::Outcome::kWaits:
+    case CarrierProof::Outcome::kWaits:
       return {};
-    case PathProof::Outcome::kProven:
+    case CarrierProof::Outcome::kProven:
       return give_verdict(Verdict::kUp);
-    case PathProof::Outcome::kWrong:
+    case CarrierProof::Outcome::kWrong:
       return give_verdict(Verdict::kDown,
                           no_proof("who is there does not know the secret of the TLS session"));
-    case PathProof::Outcome::kLost:
+    case CarrierProof::Outcome::kLost:
       return give_verdict(Verdict::kDown, no_proof("it ended before it was known who is there"));
   }
   return {};

@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "transport/base_watch.hpp"
 #include "transport/bring_up_host.hpp"
 #include "transport/carrier_candidates.hpp"
+#include "transport/carrier_proof.hpp"
 #include "transport/descriptor_exchange.hpp"
-#include "transport/path_proof.hpp"
-#include "transport/stream_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/carrier.hpp"
@@ -38,10 +39,10 @@ namespace weft::detail {
 class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
   /// `stream` must outlive it.
-  BringUp(Loop& loop, BringUpHost& host, Carrier& stream, std::shared_ptr<const CarrierChoices> carriers)
+  BringUp(Loop& loop, BringUpHost& host, BaseCarrier& stream, std::shared_ptr<const CarrierChoices> carriers)
       : loop_(loop),
         host_(host),
-        stream_(stream),
+        base_(stream),
         candidates_(std::move(carriers)),
         watch_(stream, host),
         descriptors_(stream, candidates_.descriptors_max()) {}
@@ -54,9 +55,9 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   /// Ends the stream's part: the other carrier, which is returned, reports to `owner` from now on. The
   /// stream is only watched. Only when it moves().
   Carrier& move(CarrierOwner& owner);
-  StreamWatch& stream_watch() { return watch_; }
+  BaseWatch& base_watch() { return watch_; }
   /// Returns why the stream was decided for although both sides offered another; else empty.
-  std::string refusal() const { return decided() && !moves() ? candidates_.refusal() : std::string{}; }
+  std::string reason() const { return decided() && !moves() ? candidates_.reasons() : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
   void set_sink(FrameSink& sink) { sink_ = &sink; }
@@ -87,7 +88,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     bool waits_for_us = false;
     Duration time{};
     /// Stays while the end may send it.
-    std::unique_ptr<PathProof> proof;
+    std::unique_ptr<CarrierProof> proof;
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -115,9 +116,9 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
 
   Loop& loop_;
   BringUpHost& host_;
-  Carrier& stream_;
+  BaseCarrier& base_;
   CarrierCandidates candidates_;
-  StreamWatch watch_;
+  BaseWatch watch_;
   DescriptorExchange descriptors_;
   /// Longer than the end that sends its proof.
   Attempt attempt_;

@@ -104,7 +104,7 @@ void CarrierCandidates::pass_over(std::string reason, StatusCode code) {
   passed_over_.push_back({provider().kind(), std::move(reason), code});
 }
 
-std::string CarrierCandidates::refusal() const {
+std::string CarrierCandidates::reasons() const {
   if (passed_over_.size() == not_offered_ + 1) return passed_over_.back().reason;
   std::string text;
   for (std::size_t i = not_offered_; i < passed_over_.size(); ++i) {

@@ -39,7 +39,7 @@ class CarrierCandidates {
 
   const std::vector<PassedOverCarrier>& passed_over() const { return passed_over_; }
   /// Returns the reasons of those that were tried in vain; empty when none was.
-  std::string refusal() const;
+  std::string reasons() const;
   /// Looks whether the stream may carry the bytes, when nothing else can. Errors, when one side
   /// requires another carrier: the code and the reason with which that was passed over.
   Status check_stream_will_do() const;

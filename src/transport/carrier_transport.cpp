@@ -61,25 +61,25 @@ class CarrierListener final : public Listener {
 
 class CarrierTransport final : public Transport {
  public:
-  CarrierTransport(std::unique_ptr<Transport> stream, CarrierTransportParts parts)
-      : stream_(std::move(stream)), parts_(std::move(parts)) {
+  CarrierTransport(std::unique_ptr<Transport> stream, CarrierTransportOptions options)
+      : stream_(std::move(stream)), options_(std::move(options)) {
     const auto with = [&](CarrierPolicy policy, bool connecting) {
       return std::make_shared<const CarrierChoices>(
-          CarrierChoices{{{parts_.provider, policy}}, parts_.bring_up_timeout, connecting});
+          CarrierChoices{{{options_.provider, policy}}, options_.bring_up_timeout, connecting});
     };
     connecting_ = {with(CarrierPolicy::kPrefer, true), with(CarrierPolicy::kRequire, true)};
     listening_ = {with(CarrierPolicy::kPrefer, false), with(CarrierPolicy::kRequire, false)};
   }
 
   bool handles(std::string_view scheme) const override {
-    return scheme == parts_.scheme || stream_->handles(scheme);
+    return scheme == options_.scheme || stream_->handles(scheme);
   }
 
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
-    if (!parts_.misuse.ok()) return parts_.misuse;
-    const bool own = url.scheme == parts_.scheme;
+    if (!options_.misuse.ok()) return options_.misuse;
+    const bool own = url.scheme == options_.scheme;
     const CarrierPolicy policy =
-        own && parts_.listening == CarrierPolicy::kForbid ? CarrierPolicy::kPrefer : parts_.listening;
+        own && options_.listening == CarrierPolicy::kForbid ? CarrierPolicy::kPrefer : options_.listening;
     if (const Status refused = try_out(policy, own); !refused.ok()) {
       return refused.with_context("listening on " + url.to_string());
     }
@@ -90,11 +90,11 @@ class CarrierTransport final : public Transport {
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
-    if (!parts_.misuse.ok()) co_return parts_.misuse;
-    const bool own = url.scheme == parts_.scheme;
-    const CarrierPolicy policy = own ? CarrierPolicy::kRequire : parts_.connecting;
+    if (!options_.misuse.ok()) co_return options_.misuse;
+    const bool own = url.scheme == options_.scheme;
+    const CarrierPolicy policy = own ? CarrierPolicy::kRequire : options_.connecting;
     if (policy == CarrierPolicy::kRequire) {
-      if (const Status refused = parts_.provider->require(); !refused.ok()) {
+      if (const Status refused = options_.provider->require(); !refused.ok()) {
         co_return refused.with_context("connecting to " + url.to_string());
       }
     }
@@ -109,12 +109,12 @@ class CarrierTransport final : public Transport {
   }
 
   Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
-    if (!parts_.misuse.ok()) return parts_.misuse;
+    if (!options_.misuse.ok()) return options_.misuse;
     auto lease = stream_->register_memory(of_stream(url), memory);
-    const bool used = url.scheme == parts_.scheme || parts_.connecting != CarrierPolicy::kForbid ||
-                      parts_.listening != CarrierPolicy::kForbid;
+    const bool used = url.scheme == options_.scheme || options_.connecting != CarrierPolicy::kForbid ||
+                      options_.listening != CarrierPolicy::kForbid;
     if (!lease.ok() || !used) return lease;
-    auto of_carrier = parts_.provider->register_memory(memory);
+    auto of_carrier = options_.provider->register_memory(memory);
     if (!of_carrier.ok()) return of_carrier;
     lease->add(std::move(*of_carrier));
     return lease;
@@ -133,17 +133,17 @@ class CarrierTransport final : public Transport {
   /// A URL of the carrier's own asks for it, however the policy serves those who come without.
   Status try_out(CarrierPolicy policy, bool own) const {
     if (policy == CarrierPolicy::kForbid) return {};
-    Status refused = parts_.provider->try_out();
+    Status refused = options_.provider->try_out();
     if (!refused.ok() || (policy != CarrierPolicy::kRequire && !own)) return refused;
-    return parts_.provider->require();
+    return options_.provider->require();
   }
   Url of_stream(Url url) const {
-    if (url.scheme == parts_.scheme) url.scheme = kStreamScheme;
+    if (url.scheme == options_.scheme) url.scheme = kStreamScheme;
     return url;
   }
 
   const std::unique_ptr<Transport> stream_;
-  const CarrierTransportParts parts_;
+  const CarrierTransportOptions options_;
   Carriers connecting_;
   Carriers listening_;
 };
@@ -151,8 +151,8 @@ class CarrierTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
-                                                  CarrierTransportParts parts) {
-  return std::make_unique<CarrierTransport>(std::move(stream), std::move(parts));
+                                                  CarrierTransportOptions options) {
+  return std::make_unique<CarrierTransport>(std::move(stream), std::move(options));
 }
 
 }  // namespace weft::detail

@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// Parameters of a transport over a stream and one kind of carrier.
-struct CarrierTransportParts {
+/// Options of a transport over a stream and one kind of carrier.
+struct CarrierTransportOptions {
   /// URLs of it mean tcp:// with the carrier.
   std::string scheme;
   std::shared_ptr<const CarrierProvider> provider;
@@ -26,6 +26,6 @@ struct CarrierTransportParts {
 /// A transport whose connections begin on `stream` and move to the carrier as the policies say. What
 /// `stream` offers by itself stays offered, so that such transports can be put over one another.
 std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
-                                                  CarrierTransportParts parts);
+                                                  CarrierTransportOptions options);
 
 }  // namespace weft::detail

@@ -57,7 +57,7 @@ Status lost(const Connection& connection, const char* what, int error) {
 
 struct Connection::BringingUp final : BringUpHost {
   BringingUp(Connection& its, std::shared_ptr<const CarrierChoices> carriers)
-      : connection(its), bring_up(its.loop_, *this, *its.stream_, std::move(carriers)) {}
+      : connection(its), bring_up(its.loop_, *this, *its.base_, std::move(carriers)) {}
 
   bool queue_carrier_frame(std::string_view frame) override {
     std::byte* const room = connection.outbox_.append(frame.size());
@@ -101,7 +101,7 @@ void Connection::BringingUp::decided() {
 void Connection::BringingUp::move() {
   connection.state_ = State::kStarted;
   connection.framer_.pause(false);
-  if (connection.framer_.inside()) return connection.close(bring_up.stream_watch().stray_bytes());
+  if (connection.framer_.inside()) return connection.close(bring_up.base_watch().stray_bytes());
   connection.carrier_ = &bring_up.move(connection);
   connection.capabilities_ = &connection.carrier_->capabilities();
   connection.send_wait_ = SendWait::kNone;
@@ -112,7 +112,7 @@ void Connection::BringingUp::move() {
   connection.backlog_.begin(connection.loop_.now());
   connection.readable_ = true;
   connection.schedule_work();
-  bring_up.stream_watch().look();
+  bring_up.base_watch().look();
 }
 
 void Connection::BringingUp::hand_up_hello() {
@@ -123,11 +123,11 @@ void Connection::BringingUp::hand_up_hello() {
 Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
 
-Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream)
+Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream)
     : ConnectionEnds(std::move(stream)),
       loop_(loop),
       frame_limits_(options.frame_limits),
-      carrier_(stream_.get()),
+      carrier_(base_.get()),
       capabilities_(&carrier_->capabilities()),
       outbox_(loop.chunks(), this, lease_policy(*capabilities_), capabilities_->few_frames_bytes),
       framer_(loop.chunks(), frame_limits_, loop.turn_time().pieces_left()),
@@ -141,7 +141,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
 // The carriers first, while what they report to and what they were given still stands.
 Connection::~Connection() {
   bringing_up_.reset();
-  stream_.reset();
+  base_.reset();
 }
 
 void Connection::start(FrameSink& sink) {
@@ -166,10 +166,10 @@ std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
 CarrierReport Connection::carrier_report() const {
   CarrierReport report{.description = carrier_->description()};
   if (bringing_up_ == nullptr) {
-    if (const char* const why = stream_->keeps_others_off()) report.refusal = why;
+    if (const char* const why = base_->keeps_others_off()) report.reason = why;
     return report;
   }
-  report.refusal = bringing_up_->bring_up.refusal();
+  report.reason = bringing_up_->bring_up.reason();
   report.passed_over = bringing_up_->bring_up.candidates().passed_over();
   return report;
 }
@@ -451,7 +451,7 @@ void Connection::send_queued() {
   for (;;) {
     std::size_t part = 0;
     if (pull_.is_ready()) [[unlikely]] {
-      part = pull_.pull(pulled);
+      part = pull_.pull(pulled, !receive_ended_);
       pulled += part;
       if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
       if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
@@ -542,7 +542,7 @@ void Connection::conclude() {
     peer_watch_.stop();
     TurnEndHook::unlink();
     if (bringing_up_ != nullptr) bringing_up_->bring_up.shut();
-    stream_->shut();
+    base_->shut();
     framer_.release();
     outbox_.release_all();
   }

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-DescriptorExchange::DescriptorExchange(Carrier& stream, std::size_t most) noexcept
+DescriptorExchange::DescriptorExchange(BaseCarrier& stream, std::size_t most) noexcept
     : passing_(stream.descriptor_passing()) {
   if (passing_ != nullptr) passing_->look(most);
 }

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier_end.hpp"
 
 namespace weft::detail {
@@ -15,7 +15,7 @@ namespace weft::detail {
 class DescriptorExchange {
  public:
   /// The ends of this side take at most `most`. `stream` outlives this.
-  DescriptorExchange(Carrier& stream, std::size_t most) noexcept;
+  DescriptorExchange(BaseCarrier& stream, std::size_t most) noexcept;
 
   /// Passes what `end` has for the peer's end, with the byte that is sent behind the next `ahead` ones, where
   /// the address of `end` begins. Errors: the stream cannot.

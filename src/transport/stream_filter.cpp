@@ -6,9 +6,9 @@
 namespace weft::detail {
 
 Result<std::unique_ptr<Connection>> make_connection(Loop& loop, const ConnectionOptions& options,
-                                                    std::unique_ptr<Carrier> stream) {
+                                                    std::unique_ptr<BaseCarrier> stream) {
   if (options.filter != nullptr) {
-    Result<std::unique_ptr<Carrier>> filtered = options.filter->over(loop, std::move(stream));
+    Result<std::unique_ptr<BaseCarrier>> filtered = options.filter->over(loop, std::move(stream));
     if (!filtered.ok()) return std::move(filtered).status();
     stream = *std::move(filtered);
   }

@@ -15,17 +15,17 @@ bool goes_to_remote_memory(ibv_wr_opcode opcode) {
   return opcode != IBV_WR_SEND && opcode != IBV_WR_SEND_WITH_IMM;
 }
 
-Refusal refusal_of(const Asked& asked) noexcept {
-  if (asked.memory.size() > asked.segments_max) return Refusal::kSegments;
+NotPosted why_not(const Asked& asked) noexcept {
+  if (asked.memory.size() > asked.segments_max) return NotPosted::kSegments;
   std::size_t bytes = 0;
   for (const Memory& piece : asked.memory) {
     if (piece.empty()) continue;
-    if (piece.block()->registration()->pd != asked.domain.handle()) return Refusal::kNotRegistered;
-    if (piece.size() > kMessageBytesMax - bytes) return Refusal::kTooLong;
+    if (piece.block()->registration()->pd != asked.domain.handle()) return NotPosted::kNotRegistered;
+    if (piece.size() > kMessageBytesMax - bytes) return NotPosted::kTooLong;
     bytes += piece.size();
   }
   const bool beyond = goes_to_remote_memory(asked.request.opcode) && bytes > asked.request.remote.bytes;
-  return beyond ? Refusal::kTooLong : Refusal::kNone;
+  return beyond ? NotPosted::kTooLong : NotPosted::kNone;
 }
 
 bool keep_pieces(Operation& operation, std::span<const Memory> memory) noexcept {
@@ -37,20 +37,20 @@ bool keep_pieces(Operation& operation, std::span<const Memory> memory) noexcept 
 
 }  // namespace
 
-Operation* prepare(OperationTable& table, const Asked& asked, Refusal& refusal) noexcept {
-  refusal = refusal_of(asked);
-  if (refusal != Refusal::kNone) return nullptr;
+Operation* prepare(OperationTable& table, const Asked& asked, NotPosted& why) noexcept {
+  why = why_not(asked);
+  if (why != NotPosted::kNone) return nullptr;
   Operation* const operation = table.take();
   const bool one = asked.memory.size() == 1;
   if (operation != nullptr && one) operation->memory = asked.memory[0];
   if (operation != nullptr && !one && !asked.memory.empty() && !keep_pieces(*operation, asked.memory)) {
     operation->state = OperationState::kReaped;
     table.recycle(*operation);
-    refusal = Refusal::kNoRecord;
+    why = NotPosted::kNoRecord;
     return nullptr;
   }
   if (operation == nullptr) {
-    refusal = Refusal::kNoRecord;
+    why = NotPosted::kNoRecord;
     return nullptr;
   }
   operation->request = asked.request;

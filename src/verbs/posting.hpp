@@ -18,14 +18,14 @@ struct Asked {
 };
 
 /// A record for what was asked, that keeps its memory; null, and why.
-Operation* prepare(OperationTable& table, const Asked& asked, Refusal& refusal) noexcept;
+Operation* prepare(OperationTable& table, const Asked& asked, NotPosted& why) noexcept;
 
 /// Gives it to the device, or lets it wait for room in `queue`.
 template <OperationFamily Family>
 Posted<Family> post(OperationTable& table, WorkQueue& queue, const Asked& asked) noexcept {
-  Refusal refusal = Refusal::kNone;
-  Operation* const operation = prepare(table, asked, refusal);
-  if (operation == nullptr) return Posted<Family>{refusal};
+  NotPosted not_posted = NotPosted::kNone;
+  Operation* const operation = prepare(table, asked, not_posted);
+  if (operation == nullptr) return Posted<Family>{not_posted};
   queue.accept(*operation);
   return Posted<Family>{*operation};
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair's life, and its operations. How it is made and connected is in queue_pair_setup.cpp.
 #include "weft/detail/verbs/queue_pair.hpp"
 
 #include <arpa/inet.h>
@@ -16,12 +15,47 @@ namespace weft::verbs {
 using detail::Posted;
 using detail::Request;
 
+namespace {
+
+Status refused_options(const char* why) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, why};
+}
+
+Status check(const QueuePairOptions& options) {
+  if (options.sends_max == 0) return refused_options("QueuePairOptions::sends_max: from 1 on is possible");
+  if (options.segments_max == 0 || options.segments_max > detail::kSegmentsMax) {
+    return refused_options("QueuePairOptions::segments_max: from 1 to 32 are possible");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProtectionDomain> domain,
+                                                     CompletionQueue& completions,
+                                                     const QueuePairOptions& options) {
+  if (Status wrong = check(options); !wrong.ok()) return wrong;
+  if (options.shared_receives != nullptr && &options.shared_receives->completions() != &completions) {
+    return refused_options("QueuePairOptions::shared_receives complete into another completion queue");
+  }
+  auto pair = std::make_unique<QueuePair>(Private{}, std::move(domain), completions, options);
+  if (Status failed = pair->start(options); !failed.ok()) return failed;
+  return pair;
+}
+
+Status QueuePair::start(const QueuePairOptions& options) {
+  if (Status failed = device_.choose_address(options); !failed.ok()) return failed;
+  const std::size_t completions = options.sends_max + receives_->capacity();
+  if (!completions_.reserve(completions)) return completions_.no_room_for(completions, "a queue pair");
+  reserved_ = completions;
+  return device_.make(options, completions_.handle(), receives_->capacity());
+}
+
 QueuePair::QueuePair(Private, std::shared_ptr<ProtectionDomain> domain, CompletionQueue& completions,
                      const QueuePairOptions& options)
-    : domain_(std::move(domain)),
+    : device_(std::move(domain), options.port),
       completions_(completions),
       segments_max_(options.segments_max),
-      port_(options.port),
       sends_(std::make_unique<SendQueue>(*this, options.sends_max)),
       receives_(std::make_unique<ReceiveQueue>(
           *this, options.shared_receives != nullptr ? 0 : options.receives_max)) {}
@@ -30,11 +64,10 @@ QueuePair::QueuePair(Private, std::shared_ptr<ProtectionDomain> domain, Completi
 // those that lie there still, and shared receives that they are of would never be heard of again: so they are
 // fetched before.
 QueuePair::~QueuePair() {
-  if (handle_ != nullptr) {
+  if (handle() != nullptr) {
     static_cast<void>(fail());
     completions_.drain();
-    const int error = domain_->driver().destroy_qp(handle_);
-    WEFT_ASSERT(detail::has_ended(error), "a device does not refuse the end of a queue pair");
+    device_.destroy();
   }
   sends_->close();
   receives_->close();
@@ -51,38 +84,38 @@ std::size_t QueuePair::receives_posted() const noexcept {
 
 Posted<detail::Send> QueuePair::send(std::span<const Memory> memory) {
   return detail::post<detail::Send>(completions_.operations(), *sends_,
-                                    {*domain_, memory, segments_max_, {.opcode = IBV_WR_SEND}});
+                                    {*device_.domain(), memory, segments_max_, {.opcode = IBV_WR_SEND}});
 }
 
 Posted<detail::Send> QueuePair::send_with_immediate(std::span<const Memory> memory, std::uint32_t immediate) {
   const Request request{.opcode = IBV_WR_SEND_WITH_IMM, .immediate = htonl(immediate)};
   return detail::post<detail::Send>(completions_.operations(), *sends_,
-                                    {*domain_, memory, segments_max_, request});
+                                    {*device_.domain(), memory, segments_max_, request});
 }
 
 Posted<detail::Receive> QueuePair::receive(std::span<const Memory> memory) {
-  if (receives_->capacity() == 0) return Posted<detail::Receive>{detail::Refusal::kSharedReceives};
+  if (receives_->capacity() == 0) return Posted<detail::Receive>{detail::NotPosted::kSharedReceives};
   return detail::post<detail::Receive>(completions_.operations(), *receives_,
-                                       {*domain_, memory, segments_max_});
+                                       {*device_.domain(), memory, segments_max_});
 }
 
 Posted<detail::Write> QueuePair::write(std::span<const Memory> memory, const RemoteMemory& to) {
   const Request request{.opcode = IBV_WR_RDMA_WRITE, .remote = to};
   return detail::post<detail::Write>(completions_.operations(), *sends_,
-                                     {*domain_, memory, segments_max_, request});
+                                     {*device_.domain(), memory, segments_max_, request});
 }
 
 Posted<detail::Write> QueuePair::write_with_immediate(std::span<const Memory> memory, const RemoteMemory& to,
                                                       std::uint32_t immediate) {
   const Request request{.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .immediate = htonl(immediate), .remote = to};
   return detail::post<detail::Write>(completions_.operations(), *sends_,
-                                     {*domain_, memory, segments_max_, request});
+                                     {*device_.domain(), memory, segments_max_, request});
 }
 
 Posted<detail::Read> QueuePair::read(std::span<const Memory> memory, const RemoteMemory& from) {
   const Request request{.opcode = IBV_WR_RDMA_READ, .remote = from};
   return detail::post<detail::Read>(completions_.operations(), *sends_,
-                                    {*domain_, memory, segments_max_, request});
+                                    {*device_.domain(), memory, segments_max_, request});
 }
 
 Posted<detail::Atomic> QueuePair::fetch_add(const RemoteMemory& word, std::uint64_t add) {
@@ -96,16 +129,17 @@ Posted<detail::Atomic> QueuePair::compare_swap(const RemoteMemory& word, std::ui
 
 Posted<detail::Atomic> QueuePair::atomic(const Request& request) {
   if (request.remote.address % sizeof(std::uint64_t) != 0) {
-    return Posted<detail::Atomic>{detail::Refusal::kUnaligned};
+    return Posted<detail::Atomic>{detail::NotPosted::kUnaligned};
   }
   const Memory word = sends_->words->take();
-  if (word.empty()) return Posted<detail::Atomic>{detail::Refusal::kNoWord};
-  return detail::post<detail::Atomic>(completions_.operations(), *sends_, {*domain_, {&word, 1}, 1, request});
+  if (word.empty()) return Posted<detail::Atomic>{detail::NotPosted::kNoWord};
+  return detail::post<detail::Atomic>(completions_.operations(), *sends_,
+                                      {*device_.domain(), {&word, 1}, 1, request});
 }
 
 int QueuePair::SendQueue::post(detail::Operation& operation) noexcept {
   // Some devices keep what they refuse because the connection is not there yet, and send it later.
-  if (!pair.connected_) return ENOTCONN;
+  if (!pair.device_.is_connected()) return ENOTCONN;
   if (pair.failed_) return ESHUTDOWN;
   const Request& asked = operation.request;
   std::array<ibv_sge, detail::kSegmentsMax> segments;
@@ -126,17 +160,14 @@ int QueuePair::SendQueue::post(detail::Operation& operation) noexcept {
     request.wr.rdma.remote_addr = asked.remote.address;
     request.wr.rdma.rkey = asked.remote.rkey;
     const bool leaves = asked.opcode != IBV_WR_RDMA_READ;
-    if (leaves && bytes <= pair.inline_bytes_max_) request.send_flags |= IBV_SEND_INLINE;
+    if (leaves && bytes <= pair.device_.inline_bytes_max()) request.send_flags |= IBV_SEND_INLINE;
   }
   ibv_send_wr* refused = nullptr;
-  return ibv_post_send(pair.handle_, &request, &refused);
+  return ibv_post_send(pair.handle(), &request, &refused);
 }
 
 Status QueuePair::fail() {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_ERR;
-  const int error = domain_->driver().modify_qp(handle_, &attributes, IBV_QP_STATE);
-  if (error != 0) return call_status(error, "ending a queue pair's connection");
+  if (Status failed = device_.fail(); !failed.ok()) return failed;
   failed_ = true;
   return {};
 }

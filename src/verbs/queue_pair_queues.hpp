@@ -9,16 +9,11 @@
 
 namespace weft::verbs {
 
-namespace detail {
-/// Errors: kInvalidArgument says what cannot be.
-Status check(const ConnectOptions& options);
-}  // namespace detail
-
 /// The half of a queue pair that sends, writes, reads and changes. Every work request is signalled, so the
 /// device's queue has room for another one as soon as one has completed.
 struct QueuePair::SendQueue final : detail::WorkQueue {
   SendQueue(QueuePair& of, std::size_t capacity)
-      : WorkQueue(capacity), pair(of), words(new detail::AtomicWords(of.domain_)) {}
+      : WorkQueue(capacity), pair(of), words(new detail::AtomicWords(of.device_.domain())) {}
   ~SendQueue() { words->close(); }
 
   int post(detail::Operation& operation) noexcept override;
@@ -35,7 +30,7 @@ struct QueuePair::ReceiveQueue final : detail::WorkQueue {
   int post(detail::Operation& operation) noexcept override {
     if (pair.failed_) return ESHUTDOWN;
     return detail::post_receive(operation, [&](ibv_recv_wr* request, ibv_recv_wr** refused) {
-      return ibv_post_recv(pair.handle_, request, refused);
+      return ibv_post_recv(pair.handle(), request, refused);
     });
   }
 

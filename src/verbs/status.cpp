@@ -128,28 +128,28 @@ Status call_status(int error, std::string_view what) {
 
 namespace detail {
 
-Status failure_of(Refusal refusal, std::string_view what) {
+Status failure_of(NotPosted not_posted, std::string_view what) {
   const auto made = [&](StatusCode code, std::string_view why) { return failed(code, what, why, {}); };
-  switch (refusal) {
-    case Refusal::kNoRecord:
+  switch (not_posted) {
+    case NotPosted::kNoRecord:
       return made(
           StatusCode::kResourceExhausted,
           "too many operations are under way on the completion queue, or memory is out: await some first");
-    case Refusal::kNotRegistered:
+    case NotPosted::kNotRegistered:
       return made(StatusCode::kInvalidArgument,
                   "the memory is empty or of another protection domain than the queue pair");
-    case Refusal::kSegments:
+    case NotPosted::kSegments:
       return made(StatusCode::kInvalidArgument, "more pieces of memory than segments_max of the queue");
-    case Refusal::kTooLong:
+    case NotPosted::kTooLong:
       return made(StatusCode::kOutOfRange, "longer than the remote memory, or than the 2 GiB of a message");
-    case Refusal::kUnaligned:
+    case NotPosted::kUnaligned:
       return made(StatusCode::kInvalidArgument, "the word's address is no multiple of 8");
-    case Refusal::kNoWord:
+    case NotPosted::kNoWord:
       return made(StatusCode::kResourceExhausted, "no memory for the old value could be registered");
-    case Refusal::kSharedReceives:
+    case NotPosted::kSharedReceives:
       return made(StatusCode::kFailedPrecondition,
                   "the queue pair takes shared receives: post to its SharedReceiveQueue");
-    case Refusal::kNone:
+    case NotPosted::kNone:
       break;
   }
   return made(StatusCode::kFailedPrecondition, "it was awaited before");

@@ -47,6 +47,24 @@ class ClassSizes(unittest.TestCase):
         sizes = {size.name: (size.functions, size.data) for size in class_sizes("shape.hpp", SHAPE)}
         self.assertEqual(sizes, {"Shape": (4, 5), "Inner": (1, 1)})
 
+    def test_a_private_struct_counts_in_the_class_that_has_one(self) -> None:
+        text = """
+class Whole {
+  struct Had { int one; void two(); struct Deeper { int three; }; Deeper deeper; };
+ public:
+  struct Shown { int one; };
+  enum class Kind { kOne };
+ private:
+  struct Unused { int one; };
+  void call();
+  std::unique_ptr<Had> had_;
+  Shown shown_{1};
+};
+"""
+        sizes = {size.name: (size.functions, size.data) for size in class_sizes("x.hpp", text)}
+        self.assertEqual(sizes["Whole"], (2, 4))
+        self.assertEqual((sizes["Had"], sizes["Deeper"]), ((1, 2), (0, 1)))
+
     def test_a_declaration_without_a_body_is_no_class(self) -> None:
         self.assertEqual(list(class_sizes("x.hpp", "class Later;\nstruct Also;\nvoid f(struct Also&) {}\n")), [])
 

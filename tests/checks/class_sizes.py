@@ -4,7 +4,8 @@
 class_sizes.py [least count to list, 30 by default]
 
 A class that grows has taken a second responsibility, however many files it is cut over. A class may have MEMBERS_MAX of
-them together; class_sizes.txt lists the classes that have more, with a number that may only shrink.
+them together; class_sizes.txt lists the classes that have more, with a number that may only shrink. What a private struct
+within a class declares is the class's own where that has a data member of it: members are not fewer for being grouped.
 """
 
 import pathlib
@@ -25,6 +26,9 @@ NOISE = re.compile(
 CLASS = re.compile(r"\b(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?(?:\[\[[^\]]*\]\]\s*)?(\w+(?:<[^;{}()]*>)?)[^;{}()=]*\{")
 NOT_COUNTED = re.compile(r"^(?:using|typedef|friend|static_assert|enum|class|struct|union|template\s*<.*>\s*(?:class|struct))\b", re.DOTALL)
 ACCESS = re.compile(r"^(?:(?:public|protected|private)\s*:\s*)+")
+
+
+ACCESSES = re.compile(r"\b(public|protected|private)\s*:(?!:)")
 
 
 class ClassSize(NamedTuple):
@@ -78,21 +82,60 @@ def is_function(declaration: str) -> bool:
     return "(" in plain.split("{")[0] and not re.match(r"[^(]*[^=!<>]=[^=(]*\(", plain)
 
 
-def class_sizes(path: str, text: str) -> Iterator[ClassSize]:
-    text = NOISE.sub(" ", text)
+def without_blocks(body: str) -> str:
+    """What `body` says outside of braces, each block as blanks, so that places stay."""
+    at = body.find("{")
+    while at >= 0:
+        end = end_of_block(body, at)
+        body = body[:at] + " " * (end + 1 - at) + body[end + 1 :]
+        at = body.find("{", end)
+    return body
+
+
+def classes_in(text: str) -> Iterator[re.Match[str]]:
+    """The classes that `text` defines, but for those within others."""
+    end = 0
     for match in CLASS.finditer(text):
-        if text[: match.start()].rstrip().endswith("enum"):
+        if match.start() >= end and not text[: match.start()].rstrip().endswith("enum"):
+            end = end_of_block(text, match.end() - 1)
+            yield match
+
+
+def is_private(inner: re.Match[str], outside: str, is_class: bool) -> bool:
+    """Whether the class that `inner` defines is private where `outside` is all of the body around it but blocks."""
+    said = ACCESSES.findall(outside[: inner.start()])
+    return said[-1] == "private" if said else is_class
+
+
+def sizes_of(path: str, match: re.Match[str]) -> Iterator[ClassSize]:
+    """The size of the class that `match` defines, and then those of the classes within it."""
+    body = match.string[match.end() : end_of_block(match.string, match.end() - 1)]
+    functions = 0
+    data = []
+    for declaration in declarations(body):
+        declaration = ACCESS.sub("", declaration)
+        if not declaration or NOT_COUNTED.match(declaration):
             continue
-        functions = data = 0
-        for declaration in declarations(text[match.end() : end_of_block(text, match.end() - 1)]):
-            declaration = ACCESS.sub("", declaration)
-            if not declaration or NOT_COUNTED.match(declaration):
-                continue
-            if is_function(declaration):
-                functions += 1
-            else:
-                data += 1
-        yield ClassSize(path, match.group(1), functions, data)
+        if is_function(declaration):
+            functions += 1
+        else:
+            data.append(declaration)
+    outside = without_blocks(body)
+    within: list[ClassSize] = []
+    own = ClassSize(path, match.group(1), functions, len(data))
+    for inner in classes_in(body):
+        sizes = list(sizes_of(path, inner))
+        within += sizes
+        has_one = any(re.search(rf"\b{re.escape(sizes[0].name)}\b", declaration) for declaration in data)
+        if has_one and is_private(inner, outside, match.group(0).startswith("class")):
+            own = own._replace(functions=own.functions + sizes[0].functions, data=own.data + sizes[0].data)
+    yield own
+    yield from within
+
+
+def class_sizes(path: str, text: str) -> Iterator[ClassSize]:
+    for match in classes_in(NOISE.sub(" ", text)):
+        yield from sizes_of(path, match)
 
 
 def all_sizes() -> list[ClassSize]:

@@ -12,7 +12,7 @@
 
 #include "support/test_ca.hpp"
 #include "transport/tls/context.hpp"
-#include "transport/tls/session.hpp"
+#include "transport/tls/tls_engine.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/runtime/loop.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 using namespace weft::detail;
 using tls::Owned;
-using tls::Session;
+using tls::TlsEngine;
 
 // Made once: a fuzzer has no time for keys.
 struct Authority {
@@ -84,17 +84,17 @@ class Peer {
 class Served {
  public:
   explicit Served(bool old)
-      : session_(*Authority::get().loop, tls::Side::kServer, Authority::get().names->make(),
-                 Authority::get().names),
+      : engine_(*Authority::get().loop, tls::Side::kServer, Authority::get().names->make(),
+                Authority::get().names),
         peer_(old) {
-    WEFT_ASSERT(session_.open(), "memory is there");
+    WEFT_ASSERT(engine_.open(), "memory is there");
   }
 
   bool failed() const { return failed_; }
   /// Gives `bytes` to the server, in parts as they fit, and the server's answers to the peer.
   void give(std::string_view bytes) {
     do {
-      CipherRoom room{session_.input()};
+      CipherRoom room{engine_.input()};
       const std::size_t part = room.put(bytes);
       bytes.remove_prefix(part);
       step();
@@ -107,8 +107,8 @@ class Served {
     const std::string text(300, 'y');
     const iovec from{const_cast<char*>(text.data()), text.size()};
     std::size_t taken = 0;
-    if (ends) session_.end();
-    if (!ends && session_.output().empty()) session_.write({&from, 1}, taken);
+    if (ends) engine_.end();
+    if (!ends && engine_.output().empty()) engine_.write({&from, 1}, taken);
     answer();
   }
 
@@ -126,49 +126,48 @@ class Served {
   };
 
   void answer() {
-    const Bytes output = session_.output().bytes();
+    const Bytes output = engine_.output().bytes();
     peer_.take_in(output);
-    session_.output().drop(output.size());
+    engine_.output().drop(output.size());
   }
   void greet() {
     char words[] = "a hello";
     const iovec hello{words, sizeof words};
     std::size_t taken = 0;
-    WEFT_ASSERT(session_.write({&hello, 1}, taken) == Session::Outcome::kDone, "there is room for it");
+    WEFT_ASSERT(engine_.write({&hello, 1}, taken) == TlsEngine::Outcome::kDone, "there is room for it");
     answer();
   }
   void step() {
     for (int turns = 0; turns < 256 && !failed_; ++turns) {
       std::byte plain[2048];
       std::size_t got = 0;
-      const Session::Outcome outcome = open_ ? session_.read(plain, got) : session_.shake_hands();
+      const TlsEngine::Outcome outcome = open_ ? engine_.read(plain, got) : engine_.shake_hands();
       answer();
       switch (outcome) {
-        case Session::Outcome::kDone:
+        case TlsEngine::Outcome::kDone:
           WEFT_ASSERT(!open_ || got > 0, "a read that is done brought bytes");
           open_ = true;
           break;
-        case Session::Outcome::kWantsInput:
-          WEFT_ASSERT(session_.input().empty(), "what is there is taken first");
+        case TlsEngine::Outcome::kWantsInput:
+          WEFT_ASSERT(engine_.input().empty(), "what is there is taken first");
           return;
-        case Session::Outcome::kWantsOutput:
+        case TlsEngine::Outcome::kWantsOutput:
           break;
-        case Session::Outcome::kGreets:
+        case TlsEngine::Outcome::kGreets:
           greet();
           break;
-        case Session::Outcome::kEnded:
+        case TlsEngine::Outcome::kEnded:
           failed_ = true;
           break;
-        case Session::Outcome::kFailed:
-          WEFT_ASSERT(!session_.failure().ok() && !session_.failure().message().empty(),
-                      "a failure says why");
+        case TlsEngine::Outcome::kFailed:
+          WEFT_ASSERT(!engine_.failure().ok() && !engine_.failure().message().empty(), "a failure says why");
           failed_ = true;
           break;
       }
     }
   }
 
-  Session session_;
+  TlsEngine engine_;
   Peer peer_;
   bool open_ = false;
   bool failed_ = false;

@@ -96,7 +96,7 @@ Probe describe(const detail::Connection& connection, const HelloSink& sink, deta
   probe.same_host = is_same_host(probe.local, probe.remote);
   CarrierReport report = connection.carrier_report();
   probe.description = std::move(report.description);
-  probe.refusal = std::move(report.refusal);
+  probe.refusal = std::move(report.reason);
   probe.passed_over = std::move(report.passed_over);
   return probe;
 }

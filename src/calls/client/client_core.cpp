@@ -87,7 +87,7 @@ void ClientCore::on_timer() {
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
   SessionSetup setup{loop(),   *this,         options_.limits,    host_->calls(),
                      logger(), hello_timeout, options_.checksums, true};
-  setup.ends_in_parts = true;
+  setup.ends_in_slices = true;
   session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();
 }

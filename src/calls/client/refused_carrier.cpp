@@ -20,7 +20,7 @@ void RefusedCarrier::tell(const Connection& connection, Logger& logger, TimePoin
     const std::string_view carrier = connection.capabilities().name;
     const auto carries = [&](const wire::CarrierOffer& offer) { return to_string(offer.kind) == carrier; };
     if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
-    const std::string refusal = connection.carrier_report().refusal;
+    const std::string refusal = connection.carrier_report().reason;
     if (refusal.empty()) return;
     quiet_until_ = now + kInterval;
     write_line(logger, LogLevel::kWarning, [&] {

@@ -56,7 +56,7 @@ void ServerShard::begin_session(Incoming& incoming) {
   const RpcLimits& limits = setup_.options.limits;
   SessionSetup setup{
       setup_.loop, *this, limits, host_, setup_.logger, limits.hello_timeout, setup_.options.checksums};
-  setup.ends_in_parts = true;
+  setup.ends_in_slices = true;
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
   Session& session = sessions_.add(std::make_unique<Session>(setup, std::move(*connection), id));
   session.start();

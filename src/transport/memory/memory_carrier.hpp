@@ -7,12 +7,12 @@
 
 #include "transport/memory/memory_link.hpp"
 #include "weft/detail/runtime/timer.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail::memory {
 
 /// One end of a MemoryLink.
-class MemoryCarrier final : public Carrier {
+class MemoryCarrier final : public BaseCarrier {
  public:
   MemoryCarrier(Loop& loop, std::shared_ptr<MemoryLink> link, End end);
   ~MemoryCarrier() override;

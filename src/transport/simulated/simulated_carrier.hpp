@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "transport/simulated/circuit.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail::simulated {
 
 /// One end of a Circuit, for its Connection.
-class SimulatedCarrier final : public Carrier {
+class SimulatedCarrier final : public BaseCarrier {
  public:
   SimulatedCarrier(std::shared_ptr<Circuit> circuit, End end) : circuit_(std::move(circuit)), end_(end) {
     circuit_->attach(end_, *this);

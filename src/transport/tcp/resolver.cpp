@@ -11,14 +11,14 @@ namespace weft::detail::tcp {
 
 namespace {
 
-class SystemNames final : public NameSource {
+class SystemNames final : public HostNames {
  public:
   Addresses blocking_look_up(const std::string& host, std::uint16_t port) override {
     return tcp::blocking_look_up(host, port);
   }
 };
 
-Addresses blocking_ask(NameSource& names, const std::string& host, std::uint16_t port) {
+Addresses blocking_ask(HostNames& names, const std::string& host, std::uint16_t port) {
   try {
     return names.blocking_look_up(host, port);
   } catch (const std::bad_alloc&) {
@@ -28,7 +28,7 @@ Addresses blocking_ask(NameSource& names, const std::string& host, std::uint16_t
 
 }  // namespace
 
-std::shared_ptr<NameSource> system_names() {
+std::shared_ptr<HostNames> system_names() {
   return std::make_shared<SystemNames>();
 }
 

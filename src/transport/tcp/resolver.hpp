@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/tcp/name_source.hpp"
+#include "transport/tcp/host_names.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
@@ -56,14 +56,14 @@ class Search : public std::enable_shared_from_this<Search> {
 /// each name, however often it is asked. Thread: any.
 class Resolver {
  public:
-  explicit Resolver(std::shared_ptr<NameSource> names) : names_(std::move(names)) {}
+  explicit Resolver(std::shared_ptr<HostNames> names) : names_(std::move(names)) {}
 
   /// Errors: kResourceExhausted when the system gives no thread.
   Result<std::shared_ptr<Search>> search(const std::string& host, std::uint16_t port,
                                          const std::shared_ptr<Search::Waiter>& waiter);
 
  private:
-  const std::shared_ptr<NameSource> names_;
+  const std::shared_ptr<HostNames> names_;
   std::mutex mutex_;
   std::map<std::pair<std::string, std::uint16_t>, std::weak_ptr<Search>> searches_;
 };

@@ -7,12 +7,13 @@
 #include "transport/tcp/socket.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/connection.hpp"
 
 namespace weft::detail::tcp {
 
 /// Carries bytes over a TCP or Unix stream socket.
-class TcpCarrier : public Carrier, private FdWatch {
+class TcpCarrier : public BaseCarrier, private FdWatch {
  public:
   /// Makes a connection over a connected socket, which it takes over. Errors: the loop cannot watch it
   /// (errno).

@@ -15,7 +15,7 @@ namespace {
 
 class TcpTransport final : public detail::Transport {
  public:
-  TcpTransport(TcpOptions options, std::shared_ptr<NameSource> names)
+  TcpTransport(TcpOptions options, std::shared_ptr<HostNames> names)
       : options_(std::move(options)), resolver_(std::move(names)) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "tcp" || scheme == "unix"; }
@@ -60,7 +60,7 @@ Task<Result<std::unique_ptr<detail::Connection>>> TcpTransport::connect(Loop& lo
 
 }  // namespace
 
-std::unique_ptr<detail::Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names) {
+std::unique_ptr<detail::Transport> make_transport(TcpOptions options, std::shared_ptr<HostNames> names) {
   return std::make_unique<TcpTransport>(std::move(options), std::move(names));
 }
 

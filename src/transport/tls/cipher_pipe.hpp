@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "transport/tls/cipher_buffer.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail::tls {
 
 /// Moves encrypted bytes between buffers and the stream, which it owns.
 class CipherPipe {
  public:
-  explicit CipherPipe(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
+  explicit CipherPipe(std::unique_ptr<BaseCarrier> stream) noexcept : stream_(std::move(stream)) {}
 
-  Carrier& stream() const noexcept { return *stream_; }
+  BaseCarrier& stream() const noexcept { return *stream_; }
   /// Receives into `input`, which is open and empty. kSome: there is some.
   Moved fill(CipherBuffer& input) noexcept;
   /// The stream has no more for now; until it reports, fill() need not be called.
@@ -33,7 +33,7 @@ class CipherPipe {
   int send_error() const noexcept { return send_error_; }
 
  private:
-  const std::unique_ptr<Carrier> stream_;
+  const std::unique_ptr<BaseCarrier> stream_;
   int send_error_ = 0;
   bool drained_ = false;
 };

@@ -19,6 +19,10 @@ namespace weft::detail::tls {
 
 namespace {
 
+constexpr FixedFailure kNoHost{
+    StatusCode::kInvalidArgument, Layer::kTransport, Retry::kNever,
+    "TlsOptions::server_name or the host of the URL is neither a host name nor an IP address"};
+
 Status wrong(const std::string& text) {
   return {StatusCode::kInvalidArgument, Layer::kTransport, text};
 }
@@ -314,7 +318,8 @@ Result<std::shared_ptr<ServerNames>> make_server_contexts(const TlsOptions& opti
   return names;
 }
 
-Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept {
+Result<Owned<SSL>> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept {
+  if (host.empty() || host.size() > TLSEXT_MAXLEN_host_name) return Status::of<kNoHost>();
   Owned<SSL> ssl{SSL_new(&context)};
   in6_addr address;
   const bool numeric =
@@ -332,7 +337,7 @@ Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool check
   }
   if (well) return ssl;
   ERR_clear_error();
-  return nullptr;
+  return Status::of<kNoMemoryForSession>();
 }
 
 }  // namespace weft::detail::tls

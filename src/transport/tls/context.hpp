@@ -18,8 +18,8 @@ Result<std::shared_ptr<ClientContext>> make_client_context(const TlsOptions& opt
 /// The same for connections of clients.
 Result<std::shared_ptr<ServerNames>> make_server_contexts(const TlsOptions& options);
 
-/// Makes the TLS of one connection to `host`, whose certificate has to be made out for it. Null when memory
-/// is out, or `host` is neither a name nor an address.
-Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept;
+/// Makes the TLS of one connection to `host`, whose certificate has to be made out for it. Errors:
+/// kInvalidArgument when `host` is neither a name nor an address; kResourceExhausted.
+Result<Owned<SSL>> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept;
 
 }  // namespace weft::detail::tls

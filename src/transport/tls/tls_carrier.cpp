@@ -67,12 +67,12 @@ void TlsCarrier::Work::schedule() noexcept {
   if (!is_scheduled()) carrier.loop_.schedule(*this);
 }
 
-TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
                        std::shared_ptr<const void> owner_of_ssl, Terms terms)
     : Handshake(side == Side::kServer ? address_key(stream->remote_endpoint()) : 0),
       loop_(loop),
       pipe_(std::move(stream)),
-      session_(loop, side, std::move(ssl), std::move(owner_of_ssl)),
+      engine_(loop, side, std::move(ssl), std::move(owner_of_ssl)),
       terms_(std::move(terms)),
       capabilities_(kTls) {
   pipe_.stream().report_to(*this);
@@ -83,7 +83,7 @@ TlsCarrier::~TlsCarrier() {
 }
 
 std::string TlsCarrier::description() const {
-  return state_ == State::kPlain ? "not encrypted: the client came without TLS" : session_.description();
+  return state_ == State::kPlain ? "not encrypted: the client came without TLS" : engine_.description();
 }
 
 const char* TlsCarrier::keeps_others_off() const {
@@ -107,13 +107,13 @@ void TlsCarrier::work() noexcept {
       return shake_hands();
     case State::kOpen:
       // The owner may wait for words of the peer that are here already: then all of its own leave together.
-      if (!session_.input().empty()) owner().on_readable();
+      if (!engine_.input().empty()) owner().on_readable();
       if (state_ != State::kOpen) return;
       [[fallthrough]];
     case State::kPlain:
       owner().on_writable();
       // The last words of the handshake leave alone if the owner has none for this turn's end.
-      if (!session_.output().empty()) loop_.at_turn_end(work_);
+      if (!engine_.output().empty()) loop_.at_turn_end(work_);
       if (state_ == State::kOpen || state_ == State::kPlain) owner().on_readable();
       return;
     case State::kFailed:
@@ -139,24 +139,24 @@ void TlsCarrier::shake_hands() noexcept {
   const TimePoint began = loop_.read_clock();
   while (state_ == State::kShaking) {
     if (loop_.now() - began >= kLongStep) return work_.await_turn();
-    const Session::Outcome outcome = session_.shake_hands();
+    const TlsEngine::Outcome outcome = engine_.shake_hands();
     loop_.read_clock();
     // What is said last leaves with the owner's first bytes.
-    if (outcome == Session::Outcome::kDone) return opened(State::kOpen);
-    if (outcome == Session::Outcome::kGreets) {
+    if (outcome == TlsEngine::Outcome::kDone) return opened(State::kOpen);
+    if (outcome == TlsEngine::Outcome::kGreets) {
       loop_.at_turn_end(work_);
       owner().on_writable();
-      if (session_.input().empty() && pipe_.is_drained()) return;  // more of it will be told
+      if (engine_.input().empty() && pipe_.is_drained()) return;  // more of it will be told
       continue;
     }
-    const bool flushed = pipe_.flush(session_.output());
+    const bool flushed = pipe_.flush(engine_.output());
     if (pipe_.send_error() != 0)
       return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
     switch (outcome) {
-      case Session::Outcome::kDone:
-      case Session::Outcome::kGreets:
+      case TlsEngine::Outcome::kDone:
+      case TlsEngine::Outcome::kGreets:
         return;
-      case Session::Outcome::kWantsInput: {
+      case TlsEngine::Outcome::kWantsInput: {
         const Moved moved = fill();
         if (state_ != State::kShaking || moved.waits()) return;
         if (!looked_ && moved.kind != Moved::Kind::kSome) return fail(Status::of<kUnheard>());
@@ -166,20 +166,20 @@ void TlsCarrier::shake_hands() noexcept {
         }
         break;
       }
-      case Session::Outcome::kWantsOutput:
+      case TlsEngine::Outcome::kWantsOutput:
         if (!flushed) return;
         break;
-      case Session::Outcome::kEnded:
+      case TlsEngine::Outcome::kEnded:
         return fail(Status::of<kEndedEarly>());
-      case Session::Outcome::kFailed:
-        return fail(session_.failure());
+      case TlsEngine::Outcome::kFailed:
+        return fail(engine_.failure());
     }
   }
 }
 
 void TlsCarrier::opened(State state) noexcept {
   state_ = state;
-  if (state == State::kOpen && session_.side() == Side::kServer) set_peer_identity(session_.peer_identity());
+  if (state == State::kOpen && engine_.side() == Side::kServer) set_peer_identity(engine_.peer_identity());
   loop_.disarm(*this);
   terms_.leave(*this);
   if (state == State::kPlain) {
@@ -187,7 +187,7 @@ void TlsCarrier::opened(State state) noexcept {
     capabilities_.name = "tcp";
   } else {
     Tally::count(terms_.tally().handshakes);
-    if (session_.resumed()) Tally::count(terms_.tally().resumed);
+    if (engine_.resumed()) Tally::count(terms_.tally().resumed);
   }
   if (ending_ == Ending::kWanted) end_sending();
   work_.schedule();  // whoever said blocked meanwhile
@@ -196,7 +196,7 @@ void TlsCarrier::opened(State state) noexcept {
 // Receives into the empty input. kSome: there is some.
 Moved TlsCarrier::fill() noexcept {
   if (pipe_.is_drained()) return Moved::blocked();
-  CipherBuffer& input = session_.input();
+  CipherBuffer& input = engine_.input();
   if (!input.open(1)) {
     fail(Status::of<kNoMemoryForRecords>());
     return Moved::blocked();
@@ -204,24 +204,24 @@ Moved TlsCarrier::fill() noexcept {
   const Moved moved = pipe_.fill(input);
   if (moved.kind != Moved::Kind::kSome || std::exchange(looked_, true)) return moved;
   if (begins_tls(input.bytes().front())) return moved;
-  if (session_.side() == Side::kServer && terms_.options().plain_too) {
+  if (engine_.side() == Side::kServer && terms_.options().plain_too) {
     opened(State::kPlain);
     return Moved::blocked();
   }
-  if (session_.side() == Side::kServer) {
-    CipherBuffer& output = session_.output();
+  if (engine_.side() == Side::kServer) {
+    CipherBuffer& output = engine_.output();
     if (output.empty() && output.open(1)) {
       std::copy(std::begin(kAlert), std::end(kAlert), reinterpret_cast<unsigned char*>(output.room().data()));
       output.add(sizeof kAlert);
     }
   }
-  fail(not_tls(session_.side()), &terms_.tally().not_tls);
+  fail(not_tls(engine_.side()), &terms_.tally().not_tls);
   return Moved::blocked();
 }
 
 Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> landing) {
   if (!is_open())
-    return state_ == State::kPlain ? pipe_.receive_plain(session_.input(), into, landing) : Moved::blocked();
+    return state_ == State::kPlain ? pipe_.receive_plain(engine_.input(), into, landing) : Moved::blocked();
   read_waits_ = false;
   std::size_t total = 0;
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {
@@ -239,16 +239,16 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
     MutableBytes rest{static_cast<std::byte*>(place.iov_base), place.iov_len};
     while (!rest.empty()) {
       std::size_t got = 0;
-      const bool left = !session_.output().empty();
-      const Session::Outcome outcome = session_.read(rest, got);
+      const bool left = !engine_.output().empty();
+      const TlsEngine::Outcome outcome = engine_.read(rest, got);
       // An answer of TLS's own. What was there before has its way: the socket reports, or it is work()'s.
-      if (!left && !session_.output().empty()) pipe_.flush(session_.output());
+      if (!left && !engine_.output().empty()) pipe_.flush(engine_.output());
       switch (outcome) {
-        case Session::Outcome::kDone:
+        case TlsEngine::Outcome::kDone:
           total += got;
           rest = rest.subspan(got);
           break;
-        case Session::Outcome::kWantsInput: {
+        case TlsEngine::Outcome::kWantsInput: {
           if (is_long_turn()) return so_far(Moved::blocked(), true);
           const Moved moved = fill();
           if (moved.kind == Moved::Kind::kSome) break;
@@ -258,20 +258,20 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
           fail(Status::of<kTruncated>());
           return Moved::blocked();
         }
-        case Session::Outcome::kWantsOutput:
-          if (session_.output().empty()) break;
+        case TlsEngine::Outcome::kWantsOutput:
+          if (engine_.output().empty()) break;
           read_waits_ = true;
           return so_far(Moved::blocked(), true);
-        case Session::Outcome::kGreets:  // a handshake's alone
+        case TlsEngine::Outcome::kGreets:  // a handshake's alone
           return so_far(Moved::blocked(), true);
-        case Session::Outcome::kEnded:
+        case TlsEngine::Outcome::kEnded:
           if (total > 0) return Moved::some(total, false);  // the next one meets it again
           // A peer that has gone said goodbye and then reset the stream. That is reported once, and nobody
           // receives from the stream any more who would meet it.
           if (const int error = pipe_.error_behind_end(); error != 0) return Moved::failed(error);
           return Moved::ended();
-        case Session::Outcome::kFailed:
-          fail(session_.failure());
+        case TlsEngine::Outcome::kFailed:
+          fail(engine_.failure());
           return so_far(Moved::blocked(), true);
       }
     }
@@ -280,18 +280,18 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
 }
 
 Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
-  if (!is_open() && !session_.is_greeting()) {
+  if (!is_open() && !engine_.is_greeting()) {
     return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
   }
-  const bool joins = session_.takes_more() && pipe_.send_error() == 0;
-  if (!joins && !pipe_.flush(session_.output()))
+  const bool joins = engine_.takes_more() && pipe_.send_error() == 0;
+  if (!joins && !pipe_.flush(engine_.output()))
     return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
   std::size_t taken = 0;
-  if (session_.write(from, taken) != Session::Outcome::kDone && taken == 0) {
-    fail(session_.failure());
+  if (engine_.write(from, taken) != TlsEngine::Outcome::kDone && taken == 0) {
+    fail(engine_.failure());
     return Moved::blocked();
   }
-  const bool left = pipe_.flush(session_.output());
+  const bool left = pipe_.flush(engine_.output());
   // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
   if (pipe_.send_error() != 0) work_.schedule();
   return Moved::some(taken, !left);
@@ -304,13 +304,13 @@ void TlsCarrier::end_sending() {
   }
   if (ending_ >= Ending::kSaid) return;
   ending_ = Ending::kSaid;
-  if (state_ == State::kOpen) session_.end();
-  pipe_.flush(session_.output());
+  if (state_ == State::kOpen) engine_.end();
+  pipe_.flush(engine_.output());
   end_if_due();
 }
 
 void TlsCarrier::end_if_due() noexcept {
-  if (ending_ != Ending::kSaid || !session_.output().empty()) return;
+  if (ending_ != Ending::kSaid || !engine_.output().empty()) return;
   ending_ = Ending::kLeft;
   pipe_.stream().end_sending();
 }
@@ -324,8 +324,8 @@ void TlsCarrier::shut() {
   const State was = std::exchange(state_, State::kShut);
   if (was == State::kShut) return;
   if (was == State::kOpen && ending_ < Ending::kSaid && pipe_.send_error() == 0) {
-    session_.end();
-    pipe_.flush(session_.output());
+    engine_.end();
+    pipe_.flush(engine_.output());
   }
   // A socket that is closed with bytes unread resets the stream, and a server's ticket may be there still.
   if (was == State::kOpen) pipe_.drop_input();
@@ -334,8 +334,8 @@ void TlsCarrier::shut() {
   loop_.unschedule(work_);
   work_.TurnEndHook::unlink();
   pipe_.stream().shut();
-  session_.input().clear();
-  session_.output().clear();
+  engine_.input().clear();
+  engine_.output().clear();
 }
 
 void TlsCarrier::on_readable() {
@@ -358,14 +358,14 @@ void TlsCarrier::on_writable() {
   if (state_ == State::kShaking) return work_.await_turn();
   if (state_ == State::kPlain) return owner().on_writable();
   if (state_ != State::kOpen) return;
-  if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;
+  if (!pipe_.flush(engine_.output()) && pipe_.send_error() == 0) return;
   end_if_due();
   owner().on_writable();
   if (state_ == State::kOpen && std::exchange(read_waits_, false)) owner().on_readable();
 }
 
 void TlsCarrier::Work::on_turn_end() {
-  carrier.pipe_.flush(carrier.session_.output());
+  carrier.pipe_.flush(carrier.engine_.output());
   if (carrier.state_ == State::kShaking && carrier.pipe_.send_error() != 0) schedule();
 }
 
@@ -397,11 +397,11 @@ void TlsCarrier::on_pushed_out() noexcept {
 void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
   if (state_ >= State::kLingering) return;
   if (state_ == State::kShaking) Tally::count(counter != nullptr ? *counter : terms_.tally().of(why));
-  const bool lingers = state_ == State::kShaking && session_.side() == Side::kServer &&
+  const bool lingers = state_ == State::kShaking && engine_.side() == Side::kServer &&
                        why.code() != StatusCode::kUnavailable && why.code() != StatusCode::kResourceExhausted;
   failure_ = std::move(why);
   state_ = State::kFailed;
-  pipe_.flush(session_.output());
+  pipe_.flush(engine_.output());
   loop_.unschedule(work_);
   loop_.disarm(*this);
   if (!lingers) {
@@ -409,7 +409,7 @@ void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
     return work_.schedule();
   }
   state_ = State::kLingering;
-  session_.input().clear();
+  engine_.input().clear();
   pipe_.stream().end_sending();
   loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
   if (!pipe_.drop_input()) on_pushed_out();  // nobody is there to hear it

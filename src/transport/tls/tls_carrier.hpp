@@ -7,12 +7,12 @@
 
 #include "transport/tls/cipher_pipe.hpp"
 #include "transport/tls/handshakes.hpp"
-#include "transport/tls/session.hpp"
 #include "transport/tls/terms.hpp"
+#include "transport/tls/tls_engine.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail::tls {
 
@@ -29,22 +29,22 @@ namespace weft::detail::tls {
 /// client has its first words when its own part is said, and not a round trip later. lingering: the peer's
 /// end is awaited for a moment, so that it reads the alert before the stream is reset. plain: bytes go
 /// through as they are.
-class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
+class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer, private Handshake {
  public:
   /// `ssl` refers to `owner_of_ssl`, which is kept as long.
-  TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+  TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
              std::shared_ptr<const void> owner_of_ssl, Terms terms);
   ~TlsCarrier() override;
 
   /// Makes the rest of it. False when memory is out.
-  bool open() noexcept { return session_.open(); }
+  bool open() noexcept { return engine_.open(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
-  StreamSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
+  BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &engine_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
@@ -86,7 +86,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
 
   Loop& loop_;
   CipherPipe pipe_;
-  Session session_;
+  TlsEngine engine_;
   const Terms terms_;
   Capabilities capabilities_;
   Work work_{*this};

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "transport/tls/context.hpp"
+#include "transport/tls/failure.hpp"
 #include "transport/tls/handshake_gate.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/tls_carrier.hpp"
@@ -15,17 +16,14 @@ namespace weft {
 namespace detail::tls {
 namespace {
 
-constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kBackoff,
-                                           "out of memory for TLS"};
-
-Result<std::unique_ptr<Carrier>> carrier_over(Loop& loop, std::unique_ptr<Carrier> stream, Side side,
-                                              Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
-                                              Terms terms) {
+Result<std::unique_ptr<BaseCarrier>> carrier_over(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side,
+                                                  Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
+                                                  Terms terms) {
   if (ssl == nullptr) return Status::of<kNoMemoryForSession>();
   auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl),
                                               std::move(owner_of_ssl), std::move(terms));
   if (!carrier->open()) return Status::of<kNoMemoryForSession>();
-  return std::unique_ptr<Carrier>{std::move(carrier)};
+  return std::unique_ptr<BaseCarrier>{std::move(carrier)};
 }
 
 class ClientFilter final : public StreamFilter {
@@ -37,12 +35,13 @@ class ClientFilter final : public StreamFilter {
         context_(std::move(context)),
         host_(std::move(host)),
         target_(std::move(target)) {}
-  Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
+  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> stream) const override {
     auto target = std::make_shared<ClientTarget>(context_, target_);
-    Owned<SSL> ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
-    if (ssl != nullptr && !target->begin(*ssl)) ssl.reset();
+    auto ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
+    if (!ssl.ok()) return std::move(ssl).status();
+    if (!target->begin(**ssl)) return Status::of<kNoMemoryForSession>();
     Terms terms{credentials_, nullptr, HandshakeTurns::of(loop)};
-    return carrier_over(loop, std::move(stream), Side::kClient, std::move(ssl), std::move(target),
+    return carrier_over(loop, std::move(stream), Side::kClient, *std::move(ssl), std::move(target),
                         std::move(terms));
   }
 
@@ -59,7 +58,7 @@ class ServerFilter final : public StreamFilter {
       : credentials_(std::move(credentials)),
         handshakes_({.all = credentials_->options().handshakes_max,
                      .of_address = credentials_->options().handshakes_of_address_max}) {}
-  Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
+  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> stream) const override {
     auto names = credentials_->server(loop.now());
     if (!names.ok()) return std::move(names).status();
     Owned<SSL> ssl = (*names)->make();

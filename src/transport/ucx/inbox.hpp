@@ -8,8 +8,8 @@
 #include <span>
 
 #include "transport/ucx/arrival.hpp"
+#include "transport/ucx/carrier_operation.hpp"
 #include "transport/ucx/conversation.hpp"
-#include "transport/ucx/operation.hpp"
 #include "transport/ucx/piece_landing.hpp"
 #include "transport/ucx/sender.hpp"
 #include "transport/ucx/shared_worker.hpp"
@@ -46,7 +46,7 @@ class Inbox {
   bool lands_in_place() const noexcept {
     return landing_.active() && !queue_.empty() && landing_.in_place() > 0;
   }
-  const Operation& landing() const noexcept { return landing_.operation(); }
+  const CarrierOperation& landing() const noexcept { return landing_.operation(); }
 
   /// Gives back what is here, but for what UCX may be writing to.
   void forget() noexcept;

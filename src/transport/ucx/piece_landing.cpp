@@ -44,7 +44,7 @@ ucs_status_t PieceLanding::begin(ucp_worker_h worker, void* descriptor) noexcept
   ucp_request_param_t params{};
   params.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  params.cb.recv_am = &Operation::on_received;
+  params.cb.recv_am = &CarrierOperation::on_received;
   params.user_data = &operation_;
   runs_.describe(params);
   operation_.begin(runs_.bytes());

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "transport/ucx/arrival.hpp"
+#include "transport/ucx/carrier_operation.hpp"
 #include "transport/ucx/conversation.hpp"
-#include "transport/ucx/operation.hpp"
 #include "transport/ucx/run_list.hpp"
 
 namespace weft::detail::ucx_carrier {
@@ -23,7 +23,7 @@ namespace weft::detail::ucx_carrier {
 class PieceLanding {
  public:
   explicit PieceLanding(Conversation& conversation) noexcept
-      : operation_(conversation, Operation::Ends::kWhenFetched) {}
+      : operation_(conversation, CarrierOperation::Ends::kWhenFetched) {}
 
   /// Chooses where `piece` goes: into `landing`, where that is worth it, and else to memory of our own; that
   /// is what `piece` has from now on, nothing when all of it lands. False when memory is out: all is as
@@ -37,12 +37,12 @@ class PieceLanding {
   void give_up() noexcept { operation_.give_up(); }
 
   bool active() const noexcept { return operation_.active(); }
-  const Operation& operation() const noexcept { return operation_; }
+  const CarrierOperation& operation() const noexcept { return operation_; }
   /// Bytes of the last piece that went into the owner's memory, or go there.
   std::size_t in_place() const noexcept { return in_place_; }
 
  private:
-  Operation operation_;
+  CarrierOperation operation_;
   RunList runs_;
   std::size_t in_place_ = 0;
 };

@@ -12,19 +12,19 @@ namespace weft::detail::ucx_carrier {
 Sender::Sender(Conversation& conversation, const UcxOptions& options)
     : conversation_(conversation),
       options_(options),
-      sending_(conversation, Operation::Ends::kWhenFetched),
-      controls_{Operation{conversation, Operation::Ends::kByItself},
-                Operation{conversation, Operation::Ends::kByItself},
-                Operation{conversation, Operation::Ends::kByItself},
-                Operation{conversation, Operation::Ends::kByItself}},
-      flush_(conversation, Operation::Ends::kByItself) {}
+      sending_(conversation, CarrierOperation::Ends::kWhenFetched),
+      controls_{CarrierOperation{conversation, CarrierOperation::Ends::kByItself},
+                CarrierOperation{conversation, CarrierOperation::Ends::kByItself},
+                CarrierOperation{conversation, CarrierOperation::Ends::kByItself},
+                CarrierOperation{conversation, CarrierOperation::Ends::kByItself}},
+      flush_(conversation, CarrierOperation::Ends::kByItself) {}
 
 void Sender::begin(ucx::Endpoint endpoint, PeerEnd peer) noexcept {
   endpoint_ = std::move(endpoint);
   peer_ = peer;
 }
 
-ucs_status_t Sender::post(Operation& operation, const MessageHeader& header, const void* data,
+ucs_status_t Sender::post(CarrierOperation& operation, const MessageHeader& header, const void* data,
                           std::size_t bytes) noexcept {
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -33,12 +33,12 @@ ucs_status_t Sender::post(Operation& operation, const MessageHeader& header, con
   return post(operation, params, header, data, bytes);
 }
 
-inline ucs_status_t Sender::post(Operation& operation, ucp_request_param_t& params,
+inline ucs_status_t Sender::post(CarrierOperation& operation, ucp_request_param_t& params,
                                  const MessageHeader& header, const void* buffer,
                                  std::size_t count) noexcept {
   store_active_message_header(operation.header(), {header, peer_.slot, peer_.key});
   params.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.cb.send = &Operation::on_sent;
+  params.cb.send = &CarrierOperation::on_sent;
   params.user_data = &operation;
   return operation.answered(ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header(),
                                             kActiveMessageHeaderBytes, buffer, count, &params));
@@ -117,7 +117,7 @@ void Sender::want_control(MessageKind kind, std::uint32_t amount) noexcept {
 }
 
 void Sender::send_control() noexcept {
-  for (Operation& operation : controls_) {
+  for (CarrierOperation& operation : controls_) {
     if (endpoint_.handle() == nullptr || conversation_.has_failed()) return;
     if (operation.active()) continue;
     const auto control = protocol().due();
@@ -134,7 +134,7 @@ void Sender::flush() noexcept {
   flush_.begin(0);
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.cb.send = &Operation::on_sent;
+  params.cb.send = &CarrierOperation::on_sent;
   params.user_data = &flush_;
   const ucs_status_t status = flush_.answered(ucp_ep_flush_nbx(endpoint_.handle(), &params));
   if (status != UCS_INPROGRESS) flush_.complete(status);
@@ -146,13 +146,14 @@ bool Sender::all_left() const noexcept {
 
 bool Sender::anything_flies() const noexcept {
   return sending_.flies() || flush_.flies() ||
-         std::any_of(controls_.begin(), controls_.end(), [](const Operation& each) { return each.flies(); });
+         std::any_of(controls_.begin(), controls_.end(),
+                     [](const CarrierOperation& each) { return each.flies(); });
 }
 
 void Sender::give_up() noexcept {
   sending_.give_up();
   flush_.give_up();
-  for (Operation& control : controls_) control.give_up();
+  for (CarrierOperation& control : controls_) control.give_up();
 }
 
 }  // namespace weft::detail::ucx_carrier

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "transport/ucx/carrier_operation.hpp"
 #include "transport/ucx/conversation.hpp"
-#include "transport/ucx/operation.hpp"
 #include "transport/ucx/run_list.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/ucx.hpp"
@@ -41,7 +41,7 @@ class Sender {
   /// Tells whoever waited for the bytes that fly how they ended.
   Moved sent();
   /// The bytes that send() was given last, while UCX may read them.
-  const Operation& bytes_sent() const noexcept { return sending_; }
+  const CarrierOperation& bytes_sent() const noexcept { return sending_; }
   /// send() was blocked, and is worth another try. True once.
   bool take_writable() noexcept;
   /// The peer has places for `asks` more of what was asked. False when it was not asked so often.
@@ -59,9 +59,9 @@ class Sender {
  private:
   static constexpr std::size_t kControlOperations = 4;
 
-  ucs_status_t post(Operation& operation, const MessageHeader& header, const void* data,
+  ucs_status_t post(CarrierOperation& operation, const MessageHeader& header, const void* data,
                     std::size_t bytes) noexcept;
-  ucs_status_t post(Operation& operation, ucp_request_param_t& params, const MessageHeader& header,
+  ucs_status_t post(CarrierOperation& operation, ucp_request_param_t& params, const MessageHeader& header,
                     const void* buffer, std::size_t count) noexcept;
   Moved posted(ucs_status_t status, std::size_t bytes) noexcept;
   Moved send_piece(std::span<const iovec> from, std::size_t leased);
@@ -76,11 +76,11 @@ class Sender {
   const UcxOptions& options_;
   ucx::Endpoint endpoint_;
   PeerEnd peer_;
-  Operation sending_;
+  CarrierOperation sending_;
   /// The piece that it sends.
   RunList piece_;
-  std::array<Operation, kControlOperations> controls_;
-  Operation flush_;
+  std::array<CarrierOperation, kControlOperations> controls_;
+  CarrierOperation flush_;
   /// The bytes at the front were asked for by the last of `asks_`, and so is all that is leased behind them
   /// before other bytes are sent: it is of the same attachment. Every ask is answered, also one whose bytes
   /// went another way meanwhile.

@@ -155,7 +155,7 @@ void UcxCarrier::tell() {
   owner().on_writable();
 }
 
-bool UcxCarrier::wait_for(const Operation& operation, TimePoint give_up_at) {
+bool UcxCarrier::wait_for(const CarrierOperation& operation, TimePoint give_up_at) {
   for (unsigned asked = 0; operation.flies() && shared_->alive(); ++asked) {
     shared_->progress();
     const bool look = asked % kQuestionsPerLook == kQuestionsPerLook - 1;
@@ -165,7 +165,7 @@ bool UcxCarrier::wait_for(const Operation& operation, TimePoint give_up_at) {
 }
 
 // The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
-void UcxCarrier::insist_on(const Operation& operation) {
+void UcxCarrier::insist_on(const CarrierOperation& operation) {
   if (wait_for(operation, std::max(operation.began() + kReclaimAtMost, now_and(kReclaimAtLeast)))) return;
   conversation_.fail(UCS_ERR_TIMED_OUT);
   close_endpoint();

@@ -26,8 +26,8 @@ class Provider;
 /// The side that connected has its worker from the beginning, and says its address. The other one, which
 /// anybody may have asked for UCX, gets one when it knows the peer's address, and says its own after that.
 ///
-/// UCX has something of ours as long as an Operation flies; shut() returns only when none does. Nothing is
-/// told to the owner inside a callback of UCX: those only note and schedule told_.
+/// UCX has something of ours as long as a CarrierOperation flies; shut() returns only when none does. Nothing
+/// is told to the owner inside a callback of UCX: those only note and schedule told_.
 class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom::Guest {
  public:
   UcxCarrier(const Provider& provider, Loop& loop, CarrierEndOwner& owner);
@@ -71,8 +71,8 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   void on_place(bool given) noexcept override;
   void tell();
   bool anything_flies() const noexcept { return sender_.anything_flies() || inbox_.landing().flies(); }
-  bool wait_for(const Operation& operation, TimePoint give_up_at);
-  void insist_on(const Operation& operation);
+  bool wait_for(const CarrierOperation& operation, TimePoint give_up_at);
+  void insist_on(const CarrierOperation& operation);
   void close_endpoint() noexcept;
 
   const Provider& provider_;

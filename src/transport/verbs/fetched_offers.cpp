@@ -56,7 +56,7 @@ class FetchedOffers::Batch {
   explicit Batch(std::size_t reads_max) noexcept : reads_max_(std::min(reads_max, kReadsAtOnce)) {}
 
   bool is_full() const noexcept { return size_ == reads_max_ || end_ == segments_.size(); }
-  std::span<const Read> reads() const noexcept { return std::span{reads_}.first(size_); }
+  std::span<const ReadRequest> reads() const noexcept { return std::span{reads_}.first(size_); }
   std::size_t index_of(std::size_t read) const noexcept { return indices_[read]; }
 
   /// Another piece of memory for the read that is added next. False when it can have no more, or the device
@@ -83,7 +83,7 @@ class FetchedOffers::Batch {
 
  private:
   const std::size_t reads_max_;
-  std::array<Read, kReadsAtOnce> reads_;
+  std::array<ReadRequest, kReadsAtOnce> reads_;
   std::array<std::size_t, kReadsAtOnce> indices_;
   std::array<ibv_sge, kLandingRunsMax + kReadsAtOnce> segments_;
   std::size_t size_ = 0;

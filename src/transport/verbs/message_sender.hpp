@@ -47,7 +47,9 @@ class MessageSender final : public RendezvousQueue {
   bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept override;
   bool send_again() noexcept override;
   std::size_t places_for_reads() const noexcept override { return queue_.places_for_reads(); }
-  std::size_t begin_reads(std::span<const Read> reads) noexcept override { return queue_.begin_reads(reads); }
+  std::size_t begin_reads(std::span<const ReadRequest> reads) noexcept override {
+    return queue_.begin_reads(reads);
+  }
 
   /// That something was fetched may be told with bytes that leave in this turn.
   void let_fetched_wait() noexcept { notice_.begin(); }

@@ -12,7 +12,7 @@
 namespace weft::detail::verbs_carrier {
 
 /// A read of memory of the peer's to memory of ours, piece by piece: one work request.
-struct Read {
+struct ReadRequest {
   verbs::RemoteMemory from{};
   /// Places that are as long together.
   std::span<ibv_sge> into{};
@@ -37,7 +37,7 @@ class RendezvousQueue {
   virtual std::size_t places_for_reads() const noexcept = 0;
   /// Begins `reads`, as many as there are places for and kReadsAtOnce at most, in their order. Returns how
   /// many were begun: fewer when the device refused one, and the carrier has failed.
-  virtual std::size_t begin_reads(std::span<const Read> reads) noexcept = 0;
+  virtual std::size_t begin_reads(std::span<const ReadRequest> reads) noexcept = 0;
 
  protected:
   ~RendezvousQueue() = default;

@@ -89,7 +89,7 @@ bool SendQueue::post(MessageProtocol::Control message, std::span<const iovec> fr
 }
 
 // What the device took before it refused one is under way: it counts as begun.
-std::size_t SendQueue::begin_reads(std::span<const Read> reads) noexcept {
+std::size_t SendQueue::begin_reads(std::span<const ReadRequest> reads) noexcept {
   std::array<ibv_send_wr, kReadsAtOnce> requests{};
   std::uint64_t unreported = 0;
   for (std::size_t i = 0; i < reads.size(); ++i) {

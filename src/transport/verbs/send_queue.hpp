@@ -49,7 +49,7 @@ class SendQueue final : private verbs::CompletionHandler {
   /// now, or the device refused it, which has failed the turn.
   bool post(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept;
   /// Begins to read, as RendezvousQueue says.
-  std::size_t begin_reads(std::span<const Read> reads) noexcept;
+  std::size_t begin_reads(std::span<const ReadRequest> reads) noexcept;
 
   /// Appends the loop's memory that is under way to `sent`, which has room for it: it is not this queue's any
   /// more.

@@ -130,7 +130,7 @@ struct Setting {
 
 /// One name that stands for two addresses of this machine, asked for on a thread of the resolver's; of the
 /// first nobody says anything but that nobody listens there. While it is silent, nobody is answered.
-class OneName final : public tcp::NameSource {
+class OneName final : public tcp::HostNames {
  public:
   tcp::Addresses blocking_look_up(const std::string&, std::uint16_t port) override {
     std::unique_lock lock{mutex_};

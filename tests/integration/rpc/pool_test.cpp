@@ -32,7 +32,7 @@ std::size_t measure(CallContext& context) {
 inline constexpr auto nap_again = idempotent<nap>;
 
 /// A resolver that knows one name, on a thread of the transport's.
-class Names final : public tcp::NameSource {
+class Names final : public tcp::HostNames {
  public:
   void set(std::vector<std::string> hosts) {
     const std::lock_guard lock{mutex_};

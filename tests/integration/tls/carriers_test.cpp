@@ -47,7 +47,7 @@ class BesideTls : public TlsTest {
     ASSERT_TRUE(answer.ok()) << answer.status().to_string();
     const CarrierReport report = caller.carrier_report();
     EXPECT_THAT(report.description, HasSubstr("TLS"));
-    std::string why = report.refusal;
+    std::string why = report.reason;
     for (const PassedOverCarrier& each : report.passed_over) why += each.reason;
     EXPECT_THAT(why, HasSubstr(because));
   }
@@ -98,7 +98,7 @@ TEST_P(NamedBesideTls, BothSidesNameItAndItTakesOver) {
     EXPECT_EQ(*answer, std::to_string(i));
   }
   const CarrierReport report = caller->carrier_report();
-  EXPECT_EQ(report.refusal, "");
+  EXPECT_EQ(report.reason, "");
   EXPECT_THAT(report.description, ::testing::Not(HasSubstr("TLS")));
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{100'001}, std::size_t{4} << 20}) {
     expect_swaps(*caller, bytes);

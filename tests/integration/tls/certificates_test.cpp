@@ -89,6 +89,17 @@ TEST_F(Certificates, OneForAnotherNameIsRefused) {
   EXPECT_TRUE(outcome(url, named).ok());
 }
 
+TEST_F(Certificates, AServerNameThatNoHostCanHaveIsRefusedAndSaid) {
+  const std::string url = serve({.certificates = {ca_.issue()}});
+  TlsOptions named = of_client();
+  named.server_name = std::string(256, 'a');
+  const Status status = outcome(url, named);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  EXPECT_EQ(status.retry(), Retry::kNever);
+  EXPECT_THAT(status.message(), HasSubstr("TlsOptions::server_name"));
+  EXPECT_THAT(status.message(), HasSubstr("is neither a host name nor an IP address"));
+}
+
 TEST_F(Certificates, OneOfAnUnknownCaIsRefused) {
   const TestCa other{"another CA"};
   const Status status = outcome(serve({.certificates = {other.issue()}}), of_client());

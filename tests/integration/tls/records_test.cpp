@@ -6,13 +6,13 @@
 #include "integration/tls/raw_tls.hpp"
 #include "integration/tls/tls_testing.hpp"
 #include "transport/tls/context.hpp"
-#include "transport/tls/session.hpp"
+#include "transport/tls/tls_engine.hpp"
 
 namespace weft::testing::tls_record_tests {
 namespace {
 
 using detail::tls::CipherBuffer;
-using detail::tls::Session;
+using detail::tls::TlsEngine;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
@@ -27,27 +27,27 @@ class Records : public TlsTest {
   Records() {
     auto names = detail::tls::make_server_contexts(of_server()).value();
     names->ticket_keys().see(loop_->now());
-    session_ = std::make_unique<Session>(*loop_, detail::tls::Side::kServer, names->make(), names);
-    EXPECT_TRUE(session_->open());
+    engine_ = std::make_unique<TlsEngine>(*loop_, detail::tls::Side::kServer, names->make(), names);
+    EXPECT_TRUE(engine_->open());
     while (!client_.shake_hands()) {
       put(client_.take());
-      session_->shake_hands();
+      engine_->shake_hands();
       static_cast<void>(taken());
     }
     put(client_.take());
-    EXPECT_EQ(session_->shake_hands(), Session::Outcome::kDone);
+    EXPECT_EQ(engine_->shake_hands(), TlsEngine::Outcome::kDone);
     static_cast<void>(taken());
   }
 
   void put(const std::string& bytes) {
-    CipherBuffer& input = session_->input();
+    CipherBuffer& input = engine_->input();
     ASSERT_TRUE(input.empty() && input.open(bytes.size()));
     std::memcpy(input.room().data(), bytes.data(), bytes.size());
     input.add(bytes.size());
   }
   /// Gives what was encrypted to the client, and returns the lengths of its records.
   std::vector<std::size_t> taken() {
-    CipherBuffer& output = session_->output();
+    CipherBuffer& output = engine_->output();
     const std::string bytes = std::string{as_text(output.bytes())};
     output.drop(bytes.size());
     client_.give(bytes);
@@ -63,7 +63,7 @@ class Records : public TlsTest {
     std::vector<std::size_t> all;
     for (std::size_t first = 0; first < pieces.size();) {
       std::size_t moved = 0;
-      EXPECT_EQ(session_->write(std::span{pieces}.subspan(first), moved), Session::Outcome::kDone);
+      EXPECT_EQ(engine_->write(std::span{pieces}.subspan(first), moved), TlsEngine::Outcome::kDone);
       for (; first < pieces.size() && moved >= pieces[first].iov_len; ++first) moved -= pieces[first].iov_len;
       if (first < pieces.size()) {
         pieces[first].iov_base = static_cast<std::byte*>(pieces[first].iov_base) + moved;
@@ -75,7 +75,7 @@ class Records : public TlsTest {
   }
 
   RawTls client_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<TlsEngine> engine_;
 };
 
 TEST_F(Records, HaveManyFramesEach) {

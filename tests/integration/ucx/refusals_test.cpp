@@ -117,14 +117,14 @@ TEST_P(UcxRefusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
   EXPECT_EQ(by_ucx.carried_by(), "") << "nothing is connected yet";
   expect_alive(by_ucx);
   EXPECT_EQ(by_ucx.carried_by(), "ucx");
-  EXPECT_EQ(by_ucx.carrier_report().refusal, "");
+  EXPECT_EQ(by_ucx.carrier_report().reason, "");
   EXPECT_EQ(said.text, "") << "nothing to be said";
 
   its.ucx.transports = {"nonsense"};
   Client by_tcp{loop(), options, its};
   expect_alive(by_tcp);
   EXPECT_EQ(by_tcp.carried_by(), "tcp");
-  EXPECT_THAT(by_tcp.carrier_report().refusal, HasSubstr("UCX_TLS=nonsense"));
+  EXPECT_THAT(by_tcp.carrier_report().reason, HasSubstr("UCX_TLS=nonsense"));
   EXPECT_THAT(said.text, HasSubstr("goes by tcp although both sides offer another carrier: this side"));
   EXPECT_THAT(said.text, HasSubstr("UCX_TLS=nonsense"));
 }

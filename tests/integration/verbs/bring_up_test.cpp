@@ -95,7 +95,7 @@ TEST_P(VerbsLockedMemory, TooLittleMemoryToLockIsSaidByTheNameOfTheLimit) {
   EXPECT_THAT(required.to_string(), HasSubstr("RLIMIT_MEMLOCK allows, which is 8 KiB"));
   Client& preferred = world.client(url, its);
   world.expect_alive(preferred);
-  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("RLIMIT_MEMLOCK"));
+  EXPECT_THAT(world.way_to(url, its).report.reason, HasSubstr("RLIMIT_MEMLOCK"));
   EXPECT_EQ(preferred.stats().connections, 1u);
 }
 

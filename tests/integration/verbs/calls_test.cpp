@@ -33,7 +33,7 @@ TEST_P(VerbsCalls, OneOptionOnEachSideSwitchesRdmaOnAndTcpIsServedOnTheSamePort)
   EXPECT_THAT(world.way_to(url, preferring()).report.description, HasSubstr("reliable connection"));
   const World::Way without = world.way_to(url, options());
   EXPECT_EQ(without.report.description, "") << without.end.to_string();
-  EXPECT_EQ(without.report.refusal, "") << "nobody asked for RDMA";
+  EXPECT_EQ(without.report.reason, "") << "nobody asked for RDMA";
   for (Client* caller : {&world.client(url, preferring()), &world.client(url, options())}) {
     expect_both_ways(*caller, 100'000);
     EXPECT_EQ(caller->stats().connections, 1u);
@@ -212,7 +212,7 @@ TEST_P(VerbsCalls, WhoCannotBringRdmaUpFallsBackToTcpOnTheSameConnection) {
   wrong.gid_index = 200;
   const World::Way way = world.way_to(server.urls().front(), wrong);
   EXPECT_EQ(way.report.description, "");
-  EXPECT_THAT(way.report.refusal, HasSubstr("there is no GID "));
+  EXPECT_THAT(way.report.reason, HasSubstr("there is no GID "));
   Client& caller = world.client(server.urls().front(), wrong);
   std::vector<Call<int>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(caller.start<add>(i, 1));

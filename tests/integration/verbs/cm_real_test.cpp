@@ -52,7 +52,7 @@ TEST_F(VerbsRealCm, TheRouteChoosesTheDevice) {
   named.devices = {"rxe0"};
   named.connecting = CarrierPolicy::kPrefer;
   const World::Way other = world_.way_to("tcp" + url.substr(5), named);
-  EXPECT_THAT(other.report.refusal, HasSubstr("leads over rxe1"));
+  EXPECT_THAT(other.report.reason, HasSubstr("leads over rxe1"));
 }
 
 TEST_F(VerbsRealCm, AClientThatIsKilledLeavesNothingBehind) {

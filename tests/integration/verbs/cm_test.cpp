@@ -130,8 +130,7 @@ TEST(VerbsCm, AStreamWithoutAnIpAddressHasNoRoute) {
   const std::string path = "unix://" + ::testing::TempDir() + "weft_cm_" + std::to_string(::getpid());
   its.world.serve(its.options(), World::Where::kHere, path);
   EXPECT_TRUE(its.call(path, its.options()).ok());
-  EXPECT_THAT(its.world.way_to(path, its.options()).report.refusal,
-              HasSubstr("needs a connection that goes"));
+  EXPECT_THAT(its.world.way_to(path, its.options()).report.reason, HasSubstr("needs a connection that goes"));
 }
 
 TEST(VerbsCm, TheRouteChoosesTheDeviceAndOneThatIsNotNamedIsRefused) {
@@ -142,11 +141,11 @@ TEST(VerbsCm, TheRouteChoosesTheDeviceAndOneThatIsNotNamedIsRefused) {
               HasSubstr("sim1, port 1, from 10.0.0.2"));
   VerbsOptions named = its.options();
   named.devices = {"sim0"};
-  EXPECT_THAT(its.world.way_to(url, named).report.refusal, HasSubstr("leads over sim1"));
+  EXPECT_THAT(its.world.way_to(url, named).report.reason, HasSubstr("leads over sim1"));
   EXPECT_TRUE(its.call(url, named).ok());
   named.devices = {};
   named.port = 2;
-  EXPECT_THAT(its.world.way_to(url, named).report.refusal, HasSubstr("not VerbsOptions::port"));
+  EXPECT_THAT(its.world.way_to(url, named).report.reason, HasSubstr("not VerbsOptions::port"));
 }
 
 TEST(VerbsCm, InfinibandPortsAreConnectedToo) {

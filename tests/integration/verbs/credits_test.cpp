@@ -155,7 +155,7 @@ TEST_P(VerbsCredits, MemoryToReceiveIntoThatIsUsedUpLeavesTheNextConnectionToTcp
   for (int i = 0; i < 2; ++i) world.expect_alive(world.client(to, scarce));
   EXPECT_EQ(rdma.queue_pairs().size(), 4u);
   const World::Way third = world.way_to(to, scarce);
-  EXPECT_THAT(third.report.refusal, HasSubstr("VerbsOptions::receive_bytes_max"));
+  EXPECT_THAT(third.report.reason, HasSubstr("VerbsOptions::receive_bytes_max"));
   Client& by_tcp = world.client(to, scarce);
   world.expect_alive(by_tcp);
   EXPECT_EQ(by_tcp.stats().connections, 1u);
@@ -171,7 +171,7 @@ TEST_P(VerbsCredits, MoreConnectionsThanThereMayBeGoByTcp) {
   scarce.connections_max = 1;
   const std::string to = serve(scarce, "tcp://127.0.0.1:0").urls().front();
   world.expect_alive(world.client(to, scarce));
-  EXPECT_THAT(world.way_to(to, scarce).report.refusal, HasSubstr("connections_max"));
+  EXPECT_THAT(world.way_to(to, scarce).report.reason, HasSubstr("connections_max"));
   world.expect_alive(world.client(to, scarce));
 }
 

@@ -49,7 +49,7 @@ TEST_P(VerbsPolicy, WithoutADeviceRdmaIsRefusedOrDoneWithout) {
   its.driver = &none;
   expect_refused(call("verbs" + url.substr(3), its), "has no RDMA device");
   EXPECT_TRUE(call(url, its).ok());
-  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("has no RDMA device"));
+  EXPECT_THAT(world.way_to(url, its).report.reason, HasSubstr("has no RDMA device"));
   expect_refused(start(its), "has no RDMA device");
   // Who only prefers RDMA serves by TCP on a machine that has none.
   const std::string plain = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
@@ -83,7 +83,7 @@ TEST_P(VerbsPolicy, TheSideWhosePortIsDownIsTheOneThatIsNamed) {
   at_server.devices = {"sim1"};
   const std::string url = world.serve(at_server, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   rdma.set_port_state("sim1", 1, IBV_PORT_DOWN);
-  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("the peer could not bring it up"));
+  EXPECT_THAT(world.way_to(url, its).report.reason, HasSubstr("the peer could not bring it up"));
   expect_refused(call("verbs" + url.substr(3), its), "no port of sim1 is active");
   EXPECT_EQ(simulated.sends(), 0u);
 }
@@ -96,7 +96,7 @@ TEST_P(VerbsPolicy, AnAddressThatNobodyAnswersToIsSaidOrDoneWithout) {
     Client& preferred = world.client(url, preferring());
     world.expect_alive(preferred);
     EXPECT_EQ(preferred.stats().connections, 1u);
-    EXPECT_THAT(world.way_to(url, preferring()).report.refusal, HasSubstr("nobody answers"));
+    EXPECT_THAT(world.way_to(url, preferring()).report.reason, HasSubstr("nobody answers"));
   }
   EXPECT_EQ(simulated.sends(), 0u);
 }
@@ -189,7 +189,7 @@ TEST_P(VerbsPolicy, InfinibandHereAndEthernetThereIsRefusedInWords) {
   VerbsOptions its = preferring();
   its.driver = &infiniband;
   const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
-  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("InfiniBand here, Ethernet there"));
+  EXPECT_THAT(world.way_to(url, its).report.reason, HasSubstr("InfiniBand here, Ethernet there"));
   EXPECT_TRUE(call(url, its).ok());
   world.end();
   EXPECT_EQ(infiniband.live().total(), 0u);

@@ -74,7 +74,7 @@ TEST_F(VerbsRealFaults, ALimitOf64KiBOfLockedMemoryIsNamedOrDoneWithout) {
   Client& preferred = world_.client(url, preferring(rdma_));
   world_.expect_alive(preferred);
   EXPECT_EQ(preferred.stats().connections, 1u);
-  EXPECT_THAT(world_.way_to(url, preferring(rdma_)).report.refusal, HasSubstr("RLIMIT_MEMLOCK"));
+  EXPECT_THAT(world_.way_to(url, preferring(rdma_)).report.reason, HasSubstr("RLIMIT_MEMLOCK"));
 }
 
 // Two processes in one: each serves the other, and both connect in the same moment.

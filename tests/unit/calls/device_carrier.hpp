@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::calls_testing {
 
 using namespace weft::detail;
 
 /// Device that reads and writes memory when the test says so: until then the memory is lent.
-class DeviceCarrier final : public Carrier {
+class DeviceCarrier final : public BaseCarrier {
  public:
   struct Operation {
     std::byte* memory = nullptr;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/landings_ahead.hpp"
 
 namespace weft::calls_testing {
@@ -16,7 +16,7 @@ namespace weft::calls_testing {
 using namespace weft::detail;
 
 /// Carrier of which the test is the peer: it keeps what was sent, and gives what the test says has arrived.
-class FakeCarrier final : public Carrier {
+class FakeCarrier final : public BaseCarrier {
  public:
   explicit FakeCarrier(const Capabilities& capabilities = {.name = "fake"}) : capabilities_(capabilities) {}
 

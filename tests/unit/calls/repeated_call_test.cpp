@@ -71,7 +71,7 @@ class Repeated final : public PendingCall {
       encode_body(begun.body);
       if (begun.needs_sent()) sent();
     }
-    return begun.body != nullptr || begun.waits();
+    return !begun.has_ended();
   }
   using PendingCall::take_failure;
   int woken() const { return waiter_.runs; }

@@ -68,7 +68,7 @@ class TextCall final : public PendingCall {
       encode_body(begun.body);
       if (begun.needs_sent()) sent();
     }
-    return begun.body != nullptr || begun.waits();
+    return !begun.has_ended();
   }
   using PendingCall::limit;
   using PendingCall::take_failure;

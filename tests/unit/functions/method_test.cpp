@@ -41,7 +41,7 @@ namespace {
 // A guard against growth that nobody meant; raise one only with a reason.
 static_assert(sizeof(PendingCall) <= 280);
 static_assert(sizeof(ServedCall) <= 320);
-static_assert(sizeof(ServedCall) + sizeof(ServedParts) <= 640);
+static_assert(sizeof(ServedCall) + sizeof(ServedDetails) <= 640);
 // 216 for attachments in pieces, their rates, and memory that is waited for; 48 for what calls pass on a
 // server with limits or interceptors; 96 for what streams share, 8 for attachments of their items; 32 for who
 // calls, 24 for calls to the peer; 8 for what was queued when the output was found full.

@@ -115,11 +115,11 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
 };
 
 /// A stream on which nothing happens.
-class QuietStream final : public Carrier, private StreamSecret {
+class QuietStream final : public BaseCarrier, private BaseSecret {
  public:
   /// One that fails when it is less than zero.
   void begin_with(int its_secret) { number_ = its_secret; }
-  StreamSecret* secret() noexcept override { return number_ != 0 ? this : nullptr; }
+  BaseSecret* secret() noexcept override { return number_ != 0 ? this : nullptr; }
   bool derive(std::string_view purpose, MutableBytes into) noexcept override {
     EXPECT_TRUE(purpose == "ucx" || purpose == "verbs");
     if (number_ < 0) return false;

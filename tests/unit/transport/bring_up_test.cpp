@@ -353,8 +353,8 @@ TEST_F(BringUpProofs, AProofThatIsWrongInOneBitLeavesTheConnectionOnItsStreamWhi
     EXPECT_EQ(side_.carrier.shuts, 1);
     verdict(wire::CarrierStep::kUp);
     EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
-    EXPECT_NE(side_.its().refusal().find("does not know the secret of the TLS session"), std::string::npos)
-        << side_.its().refusal();
+    EXPECT_NE(side_.its().reason().find("does not know the secret of the TLS session"), std::string::npos)
+        << side_.its().reason();
   }
 }
 
@@ -656,7 +656,7 @@ TEST_F(BringUpCandidates, TheNextOneIsTriedAndTheReportSaysWhyTheFirstWasPassedO
   side_.its().on_heard();
   verdict(wire::CarrierStep::kUp);
   EXPECT_TRUE(side_.on_carrier());
-  EXPECT_EQ(side_.its().refusal(), "");
+  EXPECT_EQ(side_.its().reason(), "");
   EXPECT_EQ(passed_over(), "verbs: this side could not bring it up: not here; ");
 }
 
@@ -672,13 +672,13 @@ TEST_F(BringUpCandidates, TheStreamIsTheLastAndTheReportSaysWhyOfEach) {
   EXPECT_EQ(passed_over(),
             "verbs: the peer could not bring it up, and says: no device; "
             "ucx: the peer could not bring it up, and says: ; ");
-  EXPECT_NE(side_.its().refusal().find("no device; ucx: "), std::string::npos);
+  EXPECT_NE(side_.its().reason().find("no device; ucx: "), std::string::npos);
 }
 
 TEST_F(BringUpCandidates, WhatThePeerDoesNotOfferIsInTheReportAndNoRefusal) {
   side_.take_hello(wire::encode_hello({}));
   EXPECT_TRUE(side_.settled() && !side_.on_carrier());
-  EXPECT_EQ(side_.its().refusal(), "");
+  EXPECT_EQ(side_.its().reason(), "");
   EXPECT_NE(passed_over().find("ucx: the peer does not offer it"), std::string::npos);
   EXPECT_NE(passed_over().find("verbs: the peer does not offer it"), std::string::npos);
 }
@@ -764,7 +764,7 @@ TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
   address();
   side_.take_frame(
       message(wire::CarrierStep::kDown, "it broke\n\x1b[31mweft error: no" + std::string(2000, 'x')));
-  const std::string refusal = side_.its().refusal();
+  const std::string refusal = side_.its().reason();
   EXPECT_NE(refusal.find("it broke??[31mweft error: no"), std::string::npos) << refusal;
   EXPECT_LT(refusal.size(), 600u);
 }

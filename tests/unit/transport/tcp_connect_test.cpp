@@ -37,7 +37,7 @@ std::string at(std::uint16_t port) {
 }
 
 /// Names that a test makes up; while it is shut, nobody who asks is answered.
-class Names final : public tcp::NameSource {
+class Names final : public tcp::HostNames {
  public:
   tcp::Addresses blocking_look_up(const std::string& host, std::uint16_t) override {
     std::unique_lock lock{mutex_};

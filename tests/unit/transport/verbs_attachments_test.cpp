@@ -41,7 +41,7 @@ struct NotingQueue final : RendezvousQueue {
     return true;
   }
   std::size_t places_for_reads() const noexcept override { return room; }
-  std::size_t begin_reads(std::span<const verbs_carrier::Read> begun) noexcept override {
+  std::size_t begin_reads(std::span<const verbs_carrier::ReadRequest> begun) noexcept override {
     for (const auto& read : begun) reads.push_back({read.from, {read.into.begin(), read.into.end()}});
     room -= begun.size();
     return begun.size();

@@ -197,7 +197,7 @@ TEST_F(VerbsSendQueue, ItsEndGivesMemoryBackAndEndsReads) {
   ASSERT_TRUE(post(1000));
   ASSERT_TRUE(post(1000));
   std::array<ibv_sge, 1> into{region.memory().slice(0, 100).segment()};
-  const Read read{{.address = 0x1000, .bytes = 100, .rkey = 1}, into};
+  const ReadRequest read{{.address = 0x1000, .bytes = 100, .rkey = 1}, into};
   ASSERT_EQ(queue.begin_reads({&read, 1}), 1u);
   EXPECT_EQ(queue.under_way(), 3u);
   here.reset();

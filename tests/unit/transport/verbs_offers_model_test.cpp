@@ -222,8 +222,8 @@ class Run {
       return true;
     }
     std::size_t places_for_reads() const noexcept override { return reads_max - reads.size(); }
-    std::size_t begin_reads(std::span<const Read> begun) noexcept override {
-      for (const Read& read : begun) {
+    std::size_t begin_reads(std::span<const ReadRequest> begun) noexcept override {
+      for (const ReadRequest& read : begun) {
         const auto into = reinterpret_cast<const std::byte*>(read.into[0].addr);
         begun_for_second = begun_for_second || (into >= second && into < second + kAttachmentBytes);
         reads.push_back({read.from.address, {read.into.begin(), read.into.end()}});

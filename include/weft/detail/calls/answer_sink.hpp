@@ -39,8 +39,8 @@ struct RunsInChunk {
 /// call is named by its id there. Thread: the loop of its calls.
 class AnswerSink {
  public:
-  /// Room for an answer's body, to be written at once; one of the ends follows. Null when there can be no
-  /// such answer: the call was failed in its place, or nobody listens any more.
+  /// Room for an answer's body, to be written at once; one of the ends follows. Null when no answer is to be
+  /// written: the call needs nothing more then.
   virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
                                   std::uint64_t attachment_bytes) = 0;
   virtual void end_answer() = 0;

@@ -174,7 +174,7 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
       if (begun.needs_sent()) Base::sent();
       return true;
     }
-    return begun.waits();
+    return !begun.has_ended();
   }
   auto await_resume() {
     if constexpr (kReturns == Returns::kAnswer) {

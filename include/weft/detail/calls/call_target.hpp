@@ -26,14 +26,15 @@ struct [[nodiscard]] Begun {
   /// Wide as a register, in which it is returned.
   enum class Outcome : std::uint32_t {
     kEnded,          ///< it could not be sent, and the call knows why
-    kWaits,          ///< for a connection or for room, where the call is asked for its body later; or for its
-                     ///< end, with its body written
+    kWaits,          ///< for a connection or for room, where the call is asked for its body later
     kWrite,          ///< the request has its place: the body is written to `body` at once
     kWriteThenSent,  ///< the same, and PendingCall::sent() follows
+    kSent,           ///< the body is written and sent already
   };
 
   bool needs_sent() const { return outcome == Outcome::kWriteThenSent; }
   bool waits() const { return outcome == Outcome::kWaits; }
+  bool has_ended() const { return outcome == Outcome::kEnded; }
 
   /// Room for the body, where it is to be written; an empty body has a place too. Null otherwise.
   std::byte* body = nullptr;
@@ -100,6 +101,8 @@ class CallTarget {
 
  private:
   Loop& loop_;
+  /// The loop's address, or `this`, which is no loop's, once the target is over: one word, so that a thread
+  /// that sees that this is no home any more sees why as well.
   std::atomic<const void*> home_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;

@@ -28,7 +28,7 @@ class OpenedStream : OwnedDetails, public PendingCall {
 
   /// Returns the items, as far as the call itself is now.
   StreamSide& side() noexcept {
-    if (state_ != State::kSent || !side_.place().is_open()) [[unlikely]] {
+    if (done() || !side_.place().is_open()) [[unlikely]] {
       open_or_close();
     }
     return side_;

@@ -9,8 +9,8 @@
 #include "weft/detail/calls/call_request.hpp"
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/calls/request_exchange.hpp"
+#include "weft/detail/calls/waited_for.hpp"
 #include "weft/detail/coro/cancel.hpp"
-#include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
@@ -43,6 +43,7 @@ class CallsOut;
 /// target's loop. Moves in kIdle only.
 class PendingCall : public RequestExchange,
                     public ListHook<TargetCallTag>,
+                    public WaitedFor,
                     private CancelListener,
                     private Timer {
  public:
@@ -55,18 +56,11 @@ class PendingCall : public RequestExchange,
       : target_(other.target_), request_{other.request_.method, details} {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
   }
-  PendingCall(const PendingCall&) = delete;
-  PendingCall& operator=(const PendingCall&) = delete;
 
   bool done() const { return state_ == State::kDone; }
 
   /// Asks for an early end, as a cancelled scope does.
   void on_cancel(CancelReason reason) noexcept override;
-
-  /// Sets the node that is scheduled when the call is done, a coroutine's Resumption or another; at most
-  /// one, which may change or be taken back until then.
-  void set_waiter(Ready* waiter) { waiter_ = waiter; }
-  const Ready* waiter() const { return waiter_; }
 
   const CallRequest& request() const { return request_; }
 
@@ -116,6 +110,19 @@ class PendingCall : public RequestExchange,
   void limit(Deadline deadline);
 
   Status take_failure() { return std::move(failure_); }
+  const Status& failure() const { return failure_; }
+
+  Loop& loop() const { return target_->loop(); }
+
+  // Steps of a call that opens a stream.
+
+  /// Opens `items`, which are its own, once it is in kSent.
+  void open_items(StreamSide& items) noexcept;
+  /// Ends it, which is not done, with `why`, and the peer is told. If it was sent, it may have run.
+  void give_up(Status why) noexcept;
+  /// Lets go of its details once it is in kSent, unless somebody hears of its end by them. True: their owner
+  /// may destroy them.
+  bool forget_details() noexcept;
 
   // Functions of an Exchange that a derived class adds to when it has more to end with the call.
   void on_answer(const Frame& frame) override;
@@ -123,7 +130,6 @@ class PendingCall : public RequestExchange,
   void on_lost(const Status& failure, bool stands) override;
 
  private:
-  friend class OpenedStream;
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kDone };
 
   Landing on_answer_attachment(const Frame& frame) final;
@@ -138,7 +144,6 @@ class PendingCall : public RequestExchange,
 
   CallTarget* target_;
   CallsOut* out_ = nullptr;
-  Ready* waiter_ = nullptr;
   CallRequest request_;
   std::uint64_t id_ = 0;
   Status failure_;

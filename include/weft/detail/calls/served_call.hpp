@@ -14,7 +14,7 @@
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/running_limit.hpp"
-#include "weft/detail/calls/served_parts.hpp"
+#include "weft/detail/calls/served_details.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -61,18 +61,16 @@ struct ServedRequest {
 /// Thread: the connection's loop, but for what says otherwise.
 class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall>, private Completion {
  public:
-  /// Makes a record, with its parts where it is known that the call will need them: `has_parts` says so too.
-  /// `sink` is told by forget() that the call
-  /// uses it no longer; the others outlive the call. Throws std::bad_alloc.
+  /// Makes a record, with its details where it is known that the call will need them: `has_details` says so
+  /// too. `sink` is told by forget() that the call uses it no longer; the others outlive the call. Throws
+  /// std::bad_alloc.
   static ServedCall& make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                          ServedRequest&& request, Buffer attachment = {}, bool has_parts = false);
-  /// The same in place; `parts` outlive the record, or are null. One that is not made by make() ends where it
-  /// is, and nobody lets it go.
+                          ServedRequest&& request, Buffer attachment = {}, bool has_details = false);
+  /// The same in place; `details` outlive the record, or are null. One that is not made by make() ends where
+  /// it is, and nobody lets it go.
   ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-             ServedRequest&& request, ServedParts* parts = nullptr);
+             ServedRequest&& request, ServedDetails* details = nullptr);
   ~ServedCall();
-  ServedCall(const ServedCall&) = delete;
-  ServedCall& operator=(const ServedCall&) = delete;
   static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { detail::release_frame(block, size); }
 
@@ -80,16 +78,16 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   Bytes body() const { return request_.body; }
   CancelScope& scope() { return scope_; }
   CallContext& context() { return context_; }
-  /// Returns the parts; makes them, if there are none, where the handler runs. Throws std::bad_alloc.
-  ServedParts& parts() {
-    if (parts_ == nullptr) [[unlikely]] {
-      parts_ = new ServedParts(*this);
+  /// Returns the details; makes them, if there are none, where the handler runs. Throws std::bad_alloc.
+  ServedDetails& details() {
+    if (details_ == nullptr) [[unlikely]] {
+      details_ = new ServedDetails(*this);
     }
-    return *parts_;
+    return *details_;
   }
-  CallEnvelope& envelope() { return parts().envelope; }
+  CallEnvelope& envelope() { return details().envelope; }
   /// Null when there is nothing in it.
-  CallEnvelope* envelope_if_any() const { return parts_ != nullptr ? &parts_->envelope : nullptr; }
+  CallEnvelope* envelope_if_any() const { return details_ != nullptr ? &details_->envelope : nullptr; }
   /// Items of a call that is a stream; else null.
   std::unique_ptr<StreamSide>& stream() { return stream_; }
   const MethodEntry& method() const { return *method_; }
@@ -104,6 +102,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped. That the record is
   /// gone is told in its place: so much less runs for this peer.
   void cancel_by_peer();
+  /// Its time is over: the handler is cancelled.
+  void on_deadline();
   /// The connection is gone.
   void orphan();
 
@@ -167,7 +167,6 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
  private:
   enum class State : std::uint8_t { kRunning, kAnswered, kCancelled, kOrphaned };
 
-  friend struct ServedParts;
   class Whole;
 
   void cancel(CancelReason reason);
@@ -179,8 +178,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   const MethodEntry* method_;
   std::uint64_t connection_id_;
   ServedRequest request_;
-  /// Parts in one block with the record if `is_whole_`, else the record's if there are any.
-  ServedParts* parts_;
+  /// Details in one block with the record if `is_whole_`, else the record's if there are any.
+  ServedDetails* details_;
   std::unique_ptr<StreamSide> stream_;
   CancelScope scope_;
   CallContext context_{*this};

@@ -30,7 +30,7 @@ class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
   BlockingFleet(const FleetClient& fleet, std::stop_token stop)
       : core_(fleet.core()), way_(*fleet.core()), stop_(std::move(stop)) {}
 
-  /// As call(), with the attachment of the answer: a Result<Answer<R>>.
+  /// Does as call(), and returns the attachment of the answer as well: a Result<Answer<R>>.
   template <auto M, typename... Given>
     requires detail::WithoutFleetOptions<Given...>
   auto call_with_attachment(Given&&... arguments) const {

@@ -57,20 +57,20 @@ class FleetHold {
 template <typename Body, typename Source>
 Task<FleetOutcome<Body>> fleet_attempts(FleetRun& run, const Source& source, bool with_attachment) {
   while (true) {
-    Status failure;
-    FleetMember* member = run.choose(failure);
-    if (!failure.ok()) co_return failure;
-    if (member == nullptr) {
+    FleetStep step = run.choose();
+    if (step.kind == FleetStep::Kind::kEnd) co_return std::move(step.failure);
+    if (step.kind == FleetStep::Kind::kWait) {
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);
       if (!waited.ok()) co_return waited.status();
       continue;
     }
-    const FleetHold held{run.core(), *member};
-    Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, *member, source, with_attachment);
+    FleetMember& member = *step.member;
+    const FleetHold held{run.core(), member};
+    Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, member, source, with_attachment);
     FleetOutcome<Body> answer = co_await std::move(attempt);
     if (answer.ok()) co_return answer;
-    if (!run.wants_another(answer.status())) co_return FleetRun::failed_at(*member, answer.status());
+    if (!run.wants_another(answer.status())) co_return FleetRun::failed_at(member, answer.status());
   }
 }
 

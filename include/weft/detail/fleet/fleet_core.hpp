@@ -38,8 +38,8 @@ class FleetCore {
   /// Returns why no call can be made at all; ok when it can.
   const Status& misuse() const { return misuse_.ok() ? names_.misuse() : misuse_; }
 
-  /// Returns a server with a connection, or null, and then something is under way, or hopeless(), or
-  /// `method` is to wait until `quiet_until`, which is in the future then.
+  /// Returns a server with a connection; null when none can be asked now. Then hopeless() says whether one
+  /// ever can, and `quiet_until` is in the future when all of them want `method` to wait until then.
   FleetMember* pick(std::uint64_t method, std::uint64_t key_hash, std::span<const std::uint32_t> tried,
                     TimePoint& quiet_until) noexcept;
   /// Notes how long the server wants to be left alone that refused `method` by `failure`. True if it says so.

@@ -10,6 +10,7 @@
 #include "weft/detail/balancing/balancing_policy.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
+#include "weft/detail/fleet/fleet_step.hpp"
 #include "weft/detail/limits/backoff.hpp"
 
 namespace weft::detail {
@@ -31,8 +32,8 @@ class FleetRun {
   /// Returns the time after which a backup is made; zero: none is.
   Duration backup_after() const;
 
-  /// Returns the server for the next attempt; null when it is to be waited for, or `failure` is set.
-  FleetMember* choose(Status& failure);
+  /// Returns what to do next: an attempt at a server that is chosen for it, to wait(), or to end.
+  FleetStep choose();
   /// Waits until there may be a server to choose. Errors: why there was none, when the call's time is over.
   Task<Result<void>> wait();
   /// Waits until `member` is connected. Errors: why it is not.
@@ -45,10 +46,11 @@ class FleetRun {
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
   /// The backup was answered: what is still under way is given up.
   void overtake() noexcept { overtaken_ = true; }
+  bool is_overtaken() const noexcept { return overtaken_; }
+  /// An attempt at `member` begins, which is not chosen again while there are others.
+  void note_attempt(const FleetMember& member) noexcept;
 
  private:
-  friend class FleetAttempt;
-
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
   bool is_expired() const { return deadline_.expired(core_->loop().now()); }
   Status out_of_time() const;

@@ -189,7 +189,7 @@ struct HandlerOf {
     const Result<void> decoded =
         std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
     // The handler may look at its arguments until it replies.
-    if (!arena.empty()) call.parts().kept_by_handler = std::make_shared<DecodeArena>(std::move(arena));
+    if (!arena.empty()) call.details().kept_by_handler = std::make_shared<DecodeArena>(std::move(arena));
     if (!decoded.ok()) {
       call.unless_answered(decoded.status().with_context(method.key.name), true);
     }

@@ -11,7 +11,7 @@
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/fixed_string.hpp"
-#include "weft/detail/functions/result_parts.hpp"
+#include "weft/detail/functions/result_types.hpp"
 
 namespace weft {
 
@@ -322,7 +322,7 @@ inline constexpr bool has_items =
     !std::is_void_v<typename Traits::Reads> || !std::is_void_v<typename Traits::Writes>;
 
 template <typename Traits>
-using PlainSchemaOf = Schema<typename Traits::Arguments, decltype(result_parts<typename Traits::Result>())>;
+using PlainSchemaOf = Schema<typename Traits::Arguments, decltype(result_types<typename Traits::Result>())>;
 
 template <auto M>
 using SchemaOf =

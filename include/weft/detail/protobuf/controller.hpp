@@ -73,8 +73,12 @@ class Controller final : public google::protobuf::RpcController {
   friend class detail::RunningCall;
   friend class detail::GenericRecord;
 
+  /// That of a service, for the call of `record`.
+  explicit Controller(detail::GenericRecord& record) : record_(&record) {}
+
   void begin(const std::shared_ptr<detail::RunningCall>& call);
-  void end();
+  /// The call that began has ended so.
+  void finish(Status outcome, Buffer attachment, std::size_t attachment_bytes);
   CallOptions options_for_call() const;
   std::shared_ptr<detail::RunningCall> running() const;
   bool cancel_requested() const { return cancel_requested_.load(std::memory_order_relaxed); }
@@ -85,7 +89,7 @@ class Controller final : public google::protobuf::RpcController {
   std::size_t answer_attachment_bytes_ = 0;
   Controller* serving_ = nullptr;
   /// Not null on a service's.
-  detail::GenericRecord* record_ = nullptr;
+  detail::GenericRecord* const record_ = nullptr;
 
   mutable std::mutex mutex_;
   std::weak_ptr<detail::RunningCall> running_;

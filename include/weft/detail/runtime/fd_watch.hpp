@@ -41,6 +41,8 @@ class FdWatch {
   ~FdWatch();
   /// Its owner tells whether its reports are Company to anybody; otherwise each of them is.
   void tell_company() noexcept { tells_company_ = true; }
+  /// It is one of the loop's own: its reports end a sleep, and are nothing that was done.
+  void be_internal() noexcept { internal_ = true; }
 
  private:
   friend class weft::Loop;
@@ -49,7 +51,7 @@ class FdWatch {
   std::uint64_t token_ = 0;
   int fd_ = -1;
   bool tells_company_ = false;
-  bool internal_ = false;  // the loop's own: its reports end a sleep, and are nothing that was done
+  bool internal_ = false;
 };
 
 }  // namespace weft::detail

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/base/result.hpp"
@@ -20,6 +19,7 @@
 #include "weft/detail/runtime/loop_chunks.hpp"
 #include "weft/detail/runtime/loop_options.hpp"
 #include "weft/detail/runtime/poller.hpp"
+#include "weft/detail/runtime/poller_chain.hpp"
 #include "weft/detail/runtime/quick_burst.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
@@ -28,7 +28,9 @@
 namespace weft {
 
 namespace detail {
+class Alarm;
 class FdPoller;
+class InternalWatch;
 class Mailbox;
 class WatchTable;
 }  // namespace detail
@@ -162,16 +164,6 @@ class Loop : public detail::Executor {
  private:
   class TurnGuard;
   class Seat;
-  class InternalWatch;
-  class AddedPoller;
-  struct AddedPollers {
-    void chain() noexcept;
-    void forget_removed();
-
-    std::vector<std::unique_ptr<AddedPoller>> all;
-    AddedPoller* first = nullptr;  // of the chain in which they are asked
-    bool removed = false;          // some of them
-  };
 
   Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
        std::shared_ptr<detail::Mailbox> mailbox);
@@ -191,12 +183,10 @@ class Loop : public detail::Executor {
   void after_quick_turns();
   std::size_t wait_for_events(Duration max_wait);
   Duration time_to_sleep(Duration max_wait);
-  void set_alarm(TimePoint at) noexcept;
   Duration prepare_to_sleep(Duration at_most);
   std::size_t dispatch_events(Duration timeout);
   std::size_t end_report(std::uint64_t token);
   std::size_t run_ready_within_budget();
-  std::size_t ask_pollers();
   std::size_t fire_timers();
   bool has_work() const noexcept { return has_ready() || !hooks_.empty() || turn_time_.has_later(); }
   /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
@@ -220,10 +210,9 @@ class Loop : public detail::Executor {
   std::unique_ptr<detail::FdPoller> fds_;
   std::unique_ptr<detail::WatchTable> watches_;
   std::shared_ptr<detail::Mailbox> mailbox_;
-  std::unique_ptr<InternalWatch> wakeup_;
-  std::unique_ptr<InternalWatch> alarm_;
-  AddedPollers pollers_;
-  std::size_t brought_ = 0;  // in the last turn that asked them; a new one counts as having something
+  std::unique_ptr<detail::InternalWatch> wakeup_;
+  std::unique_ptr<detail::Alarm> alarm_;
+  detail::PollerChain pollers_;
   detail::QuickBurst burst_;
   LoopStats stats_;
   std::atomic<bool> stop_{false};

@@ -5,20 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
-#include "weft/detail/transport/identity.hpp"
-#include "weft/detail/transport/stream_secret.hpp"
 
 namespace weft::detail {
 
@@ -91,7 +86,6 @@ struct Moved {
   bool waits() const noexcept { return kind == Kind::kBegun || kind == Kind::kBlocked; }
 };
 
-class DescriptorPassing;
 class LandingsAhead;
 
 /// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
@@ -119,8 +113,8 @@ class CarrierOwner {
 ///
 ///   made --report_to()--> used --shut()--> shut
 ///
-/// A connection begins on one (its stream), and may go on by another that was brought up (CarrierEnd); the
-/// stream stays beside that one, and when the stream ends the peer is gone.
+/// A connection begins on one (its stream, a BaseCarrier), and may go on by another that was brought up
+/// (CarrierEnd); the stream stays beside that one, and when the stream ends the peer is gone.
 class Carrier {
  public:
   Carrier() = default;
@@ -136,23 +130,6 @@ class Carrier {
   virtual const Capabilities& capabilities() const = 0;
   /// Describes what carries the bytes underneath, for people; empty when the name says it all.
   virtual std::string description() const { return {}; }
-  /// Returns why no other carrier takes a connection over that began on it, for people; null when that is not
-  /// its matter.
-  virtual const char* keeps_others_off() const { return nullptr; }
-  /// Both ends as URLs, for people: "tcp://127.0.0.1:4242". Of a carrier that connections begin on.
-  virtual std::string local_endpoint() const { return {}; }
-  virtual std::string remote_endpoint() const { return {}; }
-
-  /// Returns who is at the other end, as far as that was proven: settled before the first byte is received,
-  /// and the same to its end. Of a carrier that connections begin on.
-  Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
-
-  /// Returns the secret that both ends have, with which another carrier has to prove who is at its end; null
-  /// when there is none. Settled before the first byte is received. Of a carrier that connections begin on.
-  virtual StreamSecret* secret() noexcept { return nullptr; }
-
-  /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
-  virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
   /// Fills `into` from its beginning. `landing` is those of its first pieces that are the memory of an
   /// attachment, as far as it is listed; none when it does not begin with one. A device may fill the landing:
@@ -227,15 +204,9 @@ class Carrier {
 
  protected:
   CarrierOwner& owner() const noexcept { return *owner_; }
-  /// Once, before the first byte is received. Without memory for it the peer is nobody.
-  void set_peer_identity(Identity identity) noexcept {
-    if (!identity.is_anonymous()) peer_.reset(new (std::nothrow) const Identity{std::move(identity)});
-  }
 
  private:
   CarrierOwner* owner_ = nullptr;
-  /// Null: nobody. Most connections have none, so it takes a pointer.
-  std::unique_ptr<const Identity> peer_;
 };
 
 /// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for

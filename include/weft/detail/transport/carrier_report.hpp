@@ -24,7 +24,7 @@ struct CarrierReport {
   std::string description{};
   /// The reason that they stay with the stream although both sides offered another carrier, or that this
   /// stream lets none be offered; else empty. When several were tried, those of all.
-  std::string refusal{};
+  std::string reason{};
   /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
   std::vector<PassedOverCarrier> passed_over{};
 };

@@ -17,6 +17,7 @@
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/transport/backlog.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/detail/transport/carrier_report.hpp"
@@ -53,21 +54,22 @@ struct ConnectionOptions {
   std::shared_ptr<const StreamFilter> filter{};
 };
 
-/// Stream that a connection began on, and what that says of both ends, whichever carrier takes over from it.
+/// Base carrier of a connection, its stream, and what that says of both ends, whichever carrier takes over
+/// from it.
 class ConnectionEnds {
  public:
   /// Returns both ends as URLs, for people: "tcp://127.0.0.1:4242".
-  std::string local_endpoint() const { return stream_->local_endpoint(); }
-  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
+  std::string local_endpoint() const { return base_->local_endpoint(); }
+  std::string remote_endpoint() const { return base_->remote_endpoint(); }
   /// Returns who the peer was proven to be. Settled once on_hello is called.
-  Identity peer_identity() const noexcept { return stream_->peer_identity(); }
+  Identity peer_identity() const noexcept { return base_->peer_identity(); }
 
  protected:
-  explicit ConnectionEnds(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
+  explicit ConnectionEnds(std::unique_ptr<BaseCarrier> base) noexcept : base_(std::move(base)) {}
   ~ConnectionEnds() = default;
 
   /// Carried the first bytes; also the way to talk about another carrier.
-  std::unique_ptr<Carrier> stream_;
+  std::unique_ptr<BaseCarrier> base_;
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
@@ -97,7 +99,8 @@ class ConnectionEnds {
 /// is not behind those.
 ///
 /// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
-/// the stream stays, and is only watched then: its end is the peer's.
+/// the stream stays for its endpoints and its end, which is the peer's: the connection sends and receives
+/// nothing on it after it has moved, and a BaseWatch looks for that end.
 class Connection final : public ConnectionEnds,
                          private CarrierOwner,
                          private OutboxDrain,
@@ -105,7 +108,7 @@ class Connection final : public ConnectionEnds,
                          private PeerWatchOwner {
  public:
   /// `stream` has nobody to report to yet.
-  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream);
+  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream);
   ~Connection();
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
@@ -117,11 +120,9 @@ class Connection final : public ConnectionEnds,
   Outbox& outbox() { return outbox_; }
   /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called
   /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
-  /// on_closed. `announcing` of the queued frames, not counted before, only announce what `source` has; they
-  /// do not count as other traffic (Company).
+  /// on_closed. `announcing` of the queued frames, not counted before, only go with what `source` has, or
+  /// with what the peer's source has; they do not count as other traffic (Company).
   void pull_from(OutboxSource* source, std::uint32_t announcing = 0) noexcept;
-  /// The peer sends nothing more, though it may still receive.
-  bool peer_has_ended() const noexcept { return receive_ended_; }
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.

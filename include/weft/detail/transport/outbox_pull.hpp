@@ -33,14 +33,14 @@ class OutboxPull {
   bool is_put_off() const noexcept { return put_off_; }
   /// Pulls the next part, if there is room for it and `pulled` bytes of this turn are not all of its share.
   /// Returns how many bytes that was. While it is_ready().
-  std::size_t pull(std::size_t pulled) noexcept {
+  std::size_t pull(std::size_t pulled, bool peer_answers) noexcept {
     if (!has_room()) return 0;
     if (pulled >= kBytesPerTurn) {
       put_off_ = source_->has_more();
       return 0;
     }
     pulling_ = true;
-    const std::size_t bytes = source_->queue_part();
+    const std::size_t bytes = source_->queue_part(peer_answers);
     pulling_ = false;
     if (bytes > 0) ++own_frames_;
     return bytes;

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/connection.hpp"
 
 namespace weft {
@@ -20,11 +20,12 @@ class StreamFilter {
   virtual ~StreamFilter() = default;
   /// Returns the carrier that stands in the place of `stream`, and takes that over. `stream` has nobody to
   /// report to yet, and never says kBegun. Thread: the loop's. Errors: kResourceExhausted for want of memory.
-  virtual Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const = 0;
+  virtual Result<std::unique_ptr<BaseCarrier>> over(Loop& loop,
+                                                    std::unique_ptr<BaseCarrier> stream) const = 0;
 };
 
 /// Makes a connection over `stream`, with the filter of `options` between them. Errors: the filter's.
 Result<std::unique_ptr<Connection>> make_connection(Loop& loop, const ConnectionOptions& options,
-                                                    std::unique_ptr<Carrier> stream);
+                                                    std::unique_ptr<BaseCarrier> stream);
 
 }  // namespace weft::detail

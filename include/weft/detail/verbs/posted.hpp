@@ -22,7 +22,7 @@ concept OperationFamily = requires {
 };
 
 /// Why the device was not asked at all.
-enum class Refusal : std::uint8_t {
+enum class NotPosted : std::uint8_t {
   kNone,
   kNoRecord,        ///< as many operations as a completion queue may have are under way
   kNotRegistered,   ///< empty memory, or a region of another protection domain
@@ -33,7 +33,7 @@ enum class Refusal : std::uint8_t {
   kSharedReceives,  ///< the queue pair has no receives of its own
 };
 
-Status failure_of(Refusal refusal, std::string_view what);
+Status failure_of(NotPosted why, std::string_view what);
 Status failure_of(const Outcome& outcome, std::string_view what);
 
 /// An operation that was posted, for a coroutine to await: the device has it already when its function
@@ -44,10 +44,10 @@ class [[nodiscard]] Posted {
  public:
   using value_type = typename Family::Value;
 
-  explicit Posted(Refusal refusal) noexcept : refusal_(refusal) {}
+  explicit Posted(NotPosted why) noexcept : not_posted_(why) {}
   explicit Posted(Operation& operation) noexcept : operation_(&operation) {}
   Posted(Posted&& other) noexcept
-      : operation_(std::exchange(other.operation_, nullptr)), refusal_(other.refusal_) {}
+      : operation_(std::exchange(other.operation_, nullptr)), not_posted_(other.not_posted_) {}
   Posted& operator=(const Posted&) = delete;
   ~Posted() {
     if (operation_ != nullptr) operation_->drop();
@@ -70,9 +70,9 @@ class [[nodiscard]] Posted {
 
   // Everything is read before the record goes: with it may go the table of a queue that has ended.
   Result<value_type> await_resume() {
-    if (operation_ == nullptr) return failure_of(refusal_, Family::kWhat);
+    if (operation_ == nullptr) return failure_of(not_posted_, Family::kWhat);
     Operation& operation = *std::exchange(operation_, nullptr);
-    refusal_ = Refusal::kNone;
+    not_posted_ = NotPosted::kNone;
     const Outcome outcome = operation.outcome;
     const CancelReason reason = operation.reason;
     if (!operation.take()) {
@@ -90,14 +90,14 @@ class [[nodiscard]] Posted {
   /// Leaves the operation to itself: nobody waits, its memory comes back through its owner. Errors: what was
   /// refused at once. Later failures are told by nobody, but the queue pair's next operations fail.
   Result<void> abandon() && {
-    if (operation_ == nullptr) return failure_of(refusal_, Family::kWhat);
+    if (operation_ == nullptr) return failure_of(not_posted_, Family::kWhat);
     std::exchange(operation_, nullptr)->drop();
     return {};
   }
 
  private:
   Operation* operation_ = nullptr;
-  Refusal refusal_ = Refusal::kNone;
+  NotPosted not_posted_ = NotPosted::kNone;
 };
 
 }  // namespace weft::verbs::detail

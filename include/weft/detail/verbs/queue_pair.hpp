@@ -11,8 +11,10 @@
 
 #include "weft/detail/verbs/address_info.hpp"
 #include "weft/detail/verbs/completion_queue.hpp"
+#include "weft/detail/verbs/device_queue_pair.hpp"
 #include "weft/detail/verbs/posted.hpp"
 #include "weft/detail/verbs/shared_receive_queue.hpp"
+#include "weft/detail/verbs/way.hpp"
 
 namespace weft::verbs {
 
@@ -81,22 +83,6 @@ struct Transition {
   int mask = 0;
 };
 
-/// The way to a peer, which the kernel has to know before a queue pair on Ethernet can be connected.
-/// Independent of the queue pair. Thread: any.
-class Way {
- public:
-  Way(std::shared_ptr<ProtectionDomain> domain, const ibv_ah_attr& attributes) noexcept
-      : domain_(std::move(domain)), attributes_(attributes) {}
-
-  /// Has the kernel look for it, which blocks until somebody answered, or for a second. Errors: kUnavailable
-  /// when nobody did. connect() reports every other failure.
-  Status look_for();
-
- private:
-  std::shared_ptr<ProtectionDomain> domain_;
-  ibv_ah_attr attributes_;
-};
-
 /// A reliable connection (RC) to one other queue pair.
 ///
 ///   made (receives can be posted) --connect()--> connected --an operation failed, fail()--> failed
@@ -123,38 +109,45 @@ class QueuePair final {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  ibv_qp* handle() const noexcept { return handle_; }
-  std::uint32_t number() const noexcept { return handle_->qp_num; }
-  std::uint8_t port() const noexcept { return port_; }
+  ibv_qp* handle() const noexcept { return device_.handle(); }
+  std::uint32_t number() const noexcept { return handle()->qp_num; }
+  std::uint8_t port() const noexcept { return device_.port(); }
   CompletionQueue& completions() const noexcept { return completions_; }
-  std::size_t inline_bytes_max() const noexcept { return inline_bytes_max_; }
+  std::size_t inline_bytes_max() const noexcept { return device_.inline_bytes_max(); }
   /// Sends, writes, reads and atomics that the device has.
   std::size_t sends_posted() const noexcept;
   std::size_t receives_posted() const noexcept;
 
   /// Returns the address that the peer's connect() takes.
-  const AddressInfo& address() const noexcept { return address_; }
+  const AddressInfo& address() const noexcept { return device_.address(); }
   /// Connects to the queue pair of that address, which has to do the same. On Ethernet this blocks, up to a
   /// second, while the kernel does not know the way to the address: a loop with other things to do has
   /// way_to() looked for on another thread first. Errors: kInvalidArgument for
   /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
   /// connected or failed already, kUnavailable when nobody answers to the peer's address.
-  Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
+  Status connect(const AddressInfo& peer, const ConnectOptions& options = {}) {
+    return device_.connect(peer, options);
+  }
   /// Returns the way that connect() with the same arguments needs.
-  Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
+  Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const {
+    return device_.way_to(peer, options);
+  }
 
   /// Instead, with what the connection manager (rdma_cm) says of each state. First, before it connects: the
   /// port and the partition of the way. Errors: kInvalidArgument when the device does not have them.
-  Status prepare(const Transition& initialised);
+  Status prepare(const Transition& initialised) { return device_.prepare(initialised); }
   /// Then both other states. How often and how soon packets are sent again is in `options`, all else in what
   /// the manager says. Blocks and errors as connect().
-  Status connect(const Transition& to_receive, const Transition& to_send, const ConnectOptions& options = {});
-  Way way_by(const Transition& to_receive) const;
+  Status connect(const Transition& to_receive, const Transition& to_send,
+                 const ConnectOptions& options = {}) {
+    return device_.connect(to_receive, to_send, options);
+  }
+  Way way_by(const Transition& to_receive) const { return device_.way_by(to_receive); }
 
   /// An operation of it failed, or fail() was called.
   bool failed() const noexcept { return failed_; }
   /// The MTU that both sides use. After connect().
-  ibv_mtu mtu() const noexcept { return mtu_; }
+  ibv_mtu mtu() const noexcept { return device_.mtu(); }
 
   /// Sends one message, which takes one receive of the peer's. Returns Result<void> when the peer's device
   /// has all of it. Cancel: the coroutine goes on, the message is sent all the same. Errors: kUnavailable
@@ -199,29 +192,14 @@ class QueuePair final {
 
  private:
   Status start(const QueuePairOptions& options);
-  Status choose_address(const QueuePairOptions& options);
-  Status make(const QueuePairOptions& options);
-  Status initialise(const QueuePairOptions& options);
-  ibv_ah_attr route_to(const AddressInfo& peer, const ConnectOptions& options) const;
-  Status to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options);
-  Status to_ready_to_send(const ConnectOptions& options);
-  Status move_to(ibv_qp_state state, Transition by, const char* what);
-  void note_gid(const ibv_ah_attr& way);
   detail::Posted<detail::Atomic> atomic(const detail::Request& request);
 
-  const std::shared_ptr<ProtectionDomain> domain_;
+  detail::DeviceQueuePair device_;
   CompletionQueue& completions_;
   const std::size_t segments_max_;
-  const std::uint8_t port_;
-  std::uint8_t gid_index_ = 0;
   std::size_t reserved_ = 0;
-  ibv_qp* handle_ = nullptr;
-  std::size_t inline_bytes_max_ = 0;
-  bool connected_ = false;
   /// Nothing is given to the device any more: rxe for one never flushes receives that come later.
   bool failed_ = false;
-  AddressInfo address_;
-  ibv_mtu mtu_ = IBV_MTU_256;
   std::unique_ptr<SendQueue> sends_;
   std::unique_ptr<ReceiveQueue> receives_;
 };

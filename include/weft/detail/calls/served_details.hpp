@@ -15,11 +15,11 @@ namespace weft::detail {
 class ServedCall;
 struct WorkerQueueTag;
 
-/// Parts of a served call's record that an idle stream does without: its deadline, its place among the calls
+/// Details of a served call that an idle stream does without: its deadline, its place among the calls
 /// that wait for a worker, its attachments, and what its handler keeps. In one block with the record where it
-/// is known to be needed, which is for all but streams; else made when it is. Thread: as each part says.
-struct ServedParts final : ListHook<WorkerQueueTag>, Timer, PooledFrame {
-  explicit ServedParts(ServedCall& its_call) noexcept : call(&its_call) {}
+/// is known to be needed, which is for all but streams; else made when it is. Thread: as each says.
+struct ServedDetails final : ListHook<WorkerQueueTag>, Timer, PooledFrame {
+  explicit ServedDetails(ServedCall& its_call) noexcept : call(&its_call) {}
   /// The deadline has passed.
   void on_timer() override;
 

@@ -14,13 +14,13 @@
 #include "transport/tls/peer_identity.hpp"
 #include "transport/tls/spare_buffers.hpp"
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/transport/stream_secret.hpp"
+#include "weft/detail/transport/base_secret.hpp"
 
 namespace weft::detail::tls {
 
 /// One connection's TLS without its I/O: plain bytes on one side, encrypted ones in two buffers on the other.
 /// Belongs to one loop.
-class Session final : public StreamSecret {
+class TlsEngine final : public BaseSecret {
  public:
   enum class Outcome : std::uint8_t {
     kDone,
@@ -32,10 +32,10 @@ class Session final : public StreamSecret {
   };
 
   /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing.
-  Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session();
+  TlsEngine(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
+  TlsEngine(const TlsEngine&) = delete;
+  TlsEngine& operator=(const TlsEngine&) = delete;
+  ~TlsEngine();
 
   /// Gives OpenSSL the way to the buffers. False when memory is out.
   bool open() noexcept;

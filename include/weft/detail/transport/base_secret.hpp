@@ -8,14 +8,14 @@
 namespace weft::detail {
 
 /// A secret that the two ends of a stream have, and nobody else. Belongs to the stream.
-class StreamSecret {
+class BaseSecret {
  public:
   /// Fills `into` with bytes that are made of the secret and of `purpose`: the same at both ends, and of no
   /// help in guessing those of another purpose. False when that fails.
   virtual bool derive(std::string_view purpose, MutableBytes into) noexcept = 0;
 
  protected:
-  ~StreamSecret() = default;
+  ~BaseSecret() = default;
 };
 
 }  // namespace weft::detail

@@ -12,16 +12,17 @@
 namespace weft::detail::ucx_carrier {
 
 /// An operation that UCX may have, where UCX finds it again: it does not move while it flies().
-class Operation {
+class CarrierOperation {
  public:
   /// Decides how long an operation that UCX has finished stays active().
   enum class Ends : std::uint8_t {
     kByItself,     ///< not at all
     kWhenFetched,  ///< until fetch()
   };
-  Operation(Conversation& conversation, Ends ends) noexcept : conversation_(conversation), ends_(ends) {}
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  CarrierOperation(Conversation& conversation, Ends ends) noexcept
+      : conversation_(conversation), ends_(ends) {}
+  CarrierOperation(const CarrierOperation&) = delete;
+  CarrierOperation& operator=(const CarrierOperation&) = delete;
 
   /// UCX may call the completion from now on. Its answer to the call follows, by answered().
   void begin(std::size_t bytes) noexcept;

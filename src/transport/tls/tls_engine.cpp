@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tls/session.hpp"
+#include "transport/tls/tls_engine.hpp"
 
 #include <openssl/err.h>
 
@@ -77,7 +77,7 @@ class Gatherer {
 
 }  // namespace
 
-Session::Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept
+TlsEngine::TlsEngine(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept
     : input_(loop.chunks()),
       output_(loop.chunks()),
       side_(side),
@@ -87,13 +87,13 @@ Session::Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const vo
 
 // A stream that was lost is no reason not to resume: without this OpenSSL would not. After an alert it does
 // not.
-Session::~Session() {
+TlsEngine::~TlsEngine() {
   if (SSL_is_init_finished(ssl_.get()) == 1) {
     SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 }
 
-BIO_METHOD* Session::bio_method() noexcept {
+BIO_METHOD* TlsEngine::bio_method() noexcept {
   static const Owned<BIO_METHOD> method = [] {
     Owned<BIO_METHOD> made{BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft")};
     if (made == nullptr || BIO_meth_set_write_ex(made.get(), write_bio) != 1 ||
@@ -105,7 +105,7 @@ BIO_METHOD* Session::bio_method() noexcept {
   return method.get();
 }
 
-bool Session::open() noexcept {
+bool TlsEngine::open() noexcept {
   BIO_METHOD* const method = bio_method();
   BIO* const bio = method != nullptr ? BIO_new(method) : nullptr;
   if (bio == nullptr) {
@@ -127,8 +127,8 @@ bool Session::open() noexcept {
   return true;
 }
 
-int Session::write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept {
-  CipherBuffer& output = static_cast<Session*>(BIO_get_data(bio))->output_;
+int TlsEngine::write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept {
+  CipherBuffer& output = static_cast<TlsEngine*>(BIO_get_data(bio))->output_;
   BIO_clear_retry_flags(bio);
   *written = 0;
   if (!output.open(1)) {
@@ -146,12 +146,12 @@ int Session::write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_
   return 1;
 }
 
-int Session::read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got) noexcept {
-  Session& session = *static_cast<Session*>(BIO_get_data(bio));
-  CipherBuffer& input = session.input_;
+int TlsEngine::read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got) noexcept {
+  TlsEngine& engine = *static_cast<TlsEngine*>(BIO_get_data(bio));
+  CipherBuffer& input = engine.input_;
   BIO_clear_retry_flags(bio);
   *got = 0;
-  if (session.asks_left_-- <= 0) return 0;
+  if (engine.asks_left_-- <= 0) return 0;
   const Bytes there = input.bytes();
   *got = std::min(bytes, there.size());
   if (there.empty()) {
@@ -163,11 +163,11 @@ int Session::read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got)
   return 1;
 }
 
-long Session::control_bio(BIO*, int command, long, void*) noexcept {
+long TlsEngine::control_bio(BIO*, int command, long, void*) noexcept {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-Session::Outcome Session::outcome_of(int result) noexcept {
+TlsEngine::Outcome TlsEngine::outcome_of(int result) noexcept {
   switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_NONE:
       return Outcome::kDone;
@@ -185,7 +185,7 @@ Session::Outcome Session::outcome_of(int result) noexcept {
 
 // The answer to a client's first message, and no further. OpenSSL stops there for servers that read data
 // which came with that message; no ticket allows any here, and what comes all the same is dropped.
-Session::Outcome Session::say_our_part() noexcept {
+TlsEngine::Outcome TlsEngine::say_our_part() noexcept {
   char none = 0;
   std::size_t got = 0;
   const int result = SSL_read_early_data(ssl_.get(), &none, sizeof none, &got);
@@ -195,7 +195,7 @@ Session::Outcome Session::say_our_part() noexcept {
   return Outcome::kGreets;
 }
 
-Session::Outcome Session::shake_hands() noexcept {
+TlsEngine::Outcome TlsEngine::shake_hands() noexcept {
   ERR_clear_error();
   asks_left_ = INT_MAX;
   if (greeting_ == Greeting::kToCome) {
@@ -209,7 +209,7 @@ Session::Outcome Session::shake_hands() noexcept {
   return Outcome::kDone;
 }
 
-Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
+TlsEngine::Outcome TlsEngine::read(MutableBytes into, std::size_t& got) noexcept {
   ERR_clear_error();
   spare_buffers_.used();
   asks_left_ = kAsksMax;
@@ -220,11 +220,11 @@ Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
   return Outcome::kFailed;
 }
 
-bool Session::takes_more() const noexcept {
+bool TlsEngine::takes_more() const noexcept {
   return !output_.empty() && output_.bytes().size() <= kWordsRoom && output_.room().size() >= kRecordRoom;
 }
 
-Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {
+TlsEngine::Outcome TlsEngine::write(std::span<const iovec> from, std::size_t& taken) noexcept {
   taken = 0;
   if (!is_greeting()) spare_buffers_.used();
   const auto encrypt = is_greeting() ? SSL_write_early_data : SSL_write_ex;
@@ -252,12 +252,12 @@ Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken)
   return taken > 0 ? Outcome::kDone : Outcome::kWantsOutput;
 }
 
-void Session::end() noexcept {
+void TlsEngine::end() noexcept {
   ERR_clear_error();
   if (SSL_shutdown(ssl_.get()) < 0) ERR_clear_error();
 }
 
-bool Session::derive(std::string_view purpose, MutableBytes into) noexcept {
+bool TlsEngine::derive(std::string_view purpose, MutableBytes into) noexcept {
   constexpr std::string_view kLabel = "EXPERIMENTAL weft carrier";
   ERR_clear_error();
   if (SSL_get_extms_support(ssl_.get()) != 1 && SSL_version(ssl_.get()) < TLS1_3_VERSION) return false;
@@ -269,7 +269,7 @@ bool Session::derive(std::string_view purpose, MutableBytes into) noexcept {
   return derived;
 }
 
-std::string Session::description() const {
+std::string TlsEngine::description() const {
   return std::string{SSL_get_version(ssl_.get())} + " " + SSL_get_cipher_name(ssl_.get());
 }
 

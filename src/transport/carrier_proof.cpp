@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/path_proof.hpp"
+#include "transport/carrier_proof.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,14 +8,14 @@
 
 namespace weft::detail {
 
-PathProof::~PathProof() {
+CarrierProof::~CarrierProof() {
   wipe_memory(ours_.data(), kBytes);
   wipe_memory(theirs_.data(), kBytes);
   wipe_memory(arrived_.data(), kBytes);
 }
 
 // The first half is sent by who connected.
-bool PathProof::begin(StreamSecret& secret, wire::CarrierKind kind, bool connecting) noexcept {
+bool CarrierProof::begin(BaseSecret& secret, wire::CarrierKind kind, bool connecting) noexcept {
   std::array<std::byte, 2 * kBytes> both{};
   const bool derived = secret.derive(to_string(kind), both);
   if (derived) {
@@ -28,7 +28,7 @@ bool PathProof::begin(StreamSecret& secret, wire::CarrierKind kind, bool connect
   return derived;
 }
 
-PathProof::Outcome PathProof::exchange(Carrier& carrier) noexcept {
+CarrierProof::Outcome CarrierProof::exchange(Carrier& carrier) noexcept {
   if (!send(carrier) || !receive(carrier)) return Outcome::kLost;
   if (received_ < kBytes) return Outcome::kWaits;
   if (!is_right()) return Outcome::kWrong;
@@ -36,7 +36,7 @@ PathProof::Outcome PathProof::exchange(Carrier& carrier) noexcept {
 }
 
 // False when the carrier has failed.
-bool PathProof::send(Carrier& carrier) noexcept {
+bool CarrierProof::send(Carrier& carrier) noexcept {
   while (sent_ < kBytes) {
     const iovec rest{ours_.data() + sent_, kBytes - sent_};
     const Moved moved = carrier.send({&rest, 1}, 0);
@@ -48,7 +48,7 @@ bool PathProof::send(Carrier& carrier) noexcept {
 }
 
 // Not a byte more than the proof: the connection's may be behind it.
-bool PathProof::receive(Carrier& carrier) noexcept {
+bool CarrierProof::receive(Carrier& carrier) noexcept {
   while (received_ < kBytes) {
     const iovec rest{arrived_.data() + received_, kBytes - received_};
     const Moved moved = carrier.receive({&rest, 1}, {});
@@ -60,7 +60,7 @@ bool PathProof::receive(Carrier& carrier) noexcept {
 }
 
 // In a time that says nothing of where two differ.
-bool PathProof::is_right() const noexcept {
+bool CarrierProof::is_right() const noexcept {
   unsigned differences = 0;
   for (std::size_t i = 0; i < kBytes; ++i) {
     differences |= std::to_integer<unsigned>(arrived_[i] ^ theirs_[i]);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/detail/transport/base_secret.hpp"
 #include "weft/detail/transport/carrier.hpp"
 #include "weft/detail/wire/hello.hpp"
 
@@ -16,7 +17,7 @@ namespace weft::detail {
 /// one carrier of one stream, and taken once.
 ///
 /// Must outlive the carrier's use of it, or its shut(). Thread: the loop's.
-class PathProof {
+class CarrierProof {
  public:
   enum class Outcome : std::uint8_t {
     kWaits,   ///< again when the carrier reports
@@ -25,14 +26,14 @@ class PathProof {
     kLost,    ///< the carrier has failed, or ended
   };
 
-  PathProof() = default;
-  PathProof(const PathProof&) = delete;
-  PathProof& operator=(const PathProof&) = delete;
-  ~PathProof();
+  CarrierProof() = default;
+  CarrierProof(const CarrierProof&) = delete;
+  CarrierProof& operator=(const CarrierProof&) = delete;
+  ~CarrierProof();
 
   /// Derives what both sides send on a carrier of `kind` from the stream's secret. False when that cannot
   /// be had.
-  bool begin(StreamSecret& secret, wire::CarrierKind kind, bool connecting) noexcept;
+  bool begin(BaseSecret& secret, wire::CarrierKind kind, bool connecting) noexcept;
   /// Sends and receives as much as `carrier` takes and has.
   Outcome exchange(Carrier& carrier) noexcept;
 

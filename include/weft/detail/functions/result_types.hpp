@@ -28,18 +28,18 @@ consteval std::size_t count_plain(codec_detail::Types<Ts...>) {
 }
 
 template <typename R>
-consteval auto result_parts();
+consteval auto result_types();
 
 template <typename... Ms>
-consteval auto joined_parts(codec_detail::Types<Ms...>) {
-  return typename Joined<decltype(result_parts<std::remove_cv_t<Ms>>())...>::Type{};
+consteval auto joined_types(codec_detail::Types<Ms...>) {
+  return typename Joined<decltype(result_types<std::remove_cv_t<Ms>>())...>::Type{};
 }
 
 /// Returns the types that the result `R` is described by, as if they were returned side by side. A tuple or
 /// a struct of at most one value, with whatever additions, is this value and the additions, so that a result
 /// grows as arguments do: void and T into a tuple or struct that holds it and a Compatible, and back.
 template <typename R>
-consteval auto result_parts() {
+consteval auto result_types() {
   using codec_detail::Kind;
   if constexpr (std::is_void_v<R>) {
     return codec_detail::Types<>{};
@@ -49,9 +49,9 @@ consteval auto result_parts() {
     return codec_detail::Types<>{};
   } else if constexpr (codec_detail::kind_of<R> == Kind::kTuple ||
                        codec_detail::kind_of<R> == Kind::kAggregate) {
-    constexpr auto kParts = joined_parts(codec_detail::members_of<R>{});
-    if constexpr (count_plain(kParts) <= 1) {
-      return kParts;
+    constexpr auto kTypes = joined_types(codec_detail::members_of<R>{});
+    if constexpr (count_plain(kTypes) <= 1) {
+      return kTypes;
     } else {
       return codec_detail::Types<R>{};
     }

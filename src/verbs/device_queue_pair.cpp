@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/verbs/device_queue_pair.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <random>
 #include <string>
 #include <utility>
 
-#include "verbs/queue_pair_queues.hpp"
+#include "weft/detail/verbs/queue_pair.hpp"
 #include "weft/detail/verbs/status.hpp"
 
-namespace weft::verbs {
+namespace weft::verbs::detail {
 
 namespace {
+
+// What comes from the manager, and in part from the peer; no alternate path.
+constexpr int kInitialised = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+constexpr int kToReceive = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kToSend =
+    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
 constexpr std::uint32_t kPacketSequenceMask = 0xFF'FFFF;
 // Of the codes that the packets have three bits for, the last one means for ever.
@@ -22,14 +31,6 @@ constexpr const char* kConnecting = "connecting a queue pair";
 
 Status refused(const char* why) {
   return {StatusCode::kInvalidArgument, Layer::kTransport, why};
-}
-
-Status check(const QueuePairOptions& options) {
-  if (options.sends_max == 0) return refused("QueuePairOptions::sends_max: from 1 on is possible");
-  if (options.segments_max == 0 || options.segments_max > detail::kSegmentsMax) {
-    return refused("QueuePairOptions::segments_max: from 1 to 32 are possible");
-  }
-  return {};
 }
 
 int access_flags_of(Access access) {
@@ -62,9 +63,7 @@ Status no_gid_at(unsigned index, const Port& port, const Device& device) {
           }};
 }
 
-}  // namespace
-
-Status detail::check(const ConnectOptions& options) {
+Status check_connect_options(const ConnectOptions& options) {
   if (options.retries > kRetriesMax || options.receiver_not_ready_retries > kRetriesMax) {
     return refused("ConnectOptions: up to 6 retries are possible; 7 would mean for ever");
   }
@@ -77,30 +76,9 @@ Status detail::check(const ConnectOptions& options) {
   return {};
 }
 
-Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProtectionDomain> domain,
-                                                     CompletionQueue& completions,
-                                                     const QueuePairOptions& options) {
-  if (Status wrong = check(options); !wrong.ok()) return wrong;
-  if (options.shared_receives != nullptr && &options.shared_receives->completions() != &completions) {
-    return refused("QueuePairOptions::shared_receives complete into another completion queue");
-  }
-  auto pair = std::make_unique<QueuePair>(Private{}, std::move(domain), completions, options);
-  if (Status failed = pair->start(options); !failed.ok()) return failed;
-  return pair;
-}
+}  // namespace
 
-Status QueuePair::start(const QueuePairOptions& options) {
-  if (Status failed = choose_address(options); !failed.ok()) return failed;
-  const std::size_t completions = options.sends_max + receives_->capacity();
-  if (!completions_.reserve(completions)) return completions_.no_room_for(completions, "a queue pair");
-  reserved_ = completions;
-  if (Status failed = make(options); !failed.ok()) return failed;
-  address_.queue_pair = handle_->qp_num;
-  address_.packet_sequence = std::random_device{}() & kPacketSequenceMask;
-  return initialise(options);
-}
-
-Status QueuePair::choose_address(const QueuePairOptions& options) {
+Status DeviceQueuePair::choose_address(const QueuePairOptions& options) {
   auto port = domain_->device().port(options.port);
   if (!port.ok()) return std::move(port).status();
   if (!port->active) {
@@ -129,17 +107,26 @@ Status QueuePair::choose_address(const QueuePairOptions& options) {
   return {};
 }
 
+Status DeviceQueuePair::make(const QueuePairOptions& options, ibv_cq* completions, std::size_t receives_max) {
+  if (Status failed = create(options, completions, receives_max); !failed.ok()) return failed;
+  address_.queue_pair = handle_->qp_num;
+  address_.packet_sequence = std::random_device{}() & kPacketSequenceMask;
+  return initialise(options);
+}
+
 // How much a device takes inline it says by refusing more.
-Status QueuePair::make(const QueuePairOptions& options) {
+Status DeviceQueuePair::create(const QueuePairOptions& options, ibv_cq* completions,
+                               std::size_t receives_max) {
   ibv_qp_init_attr attributes{};
   for (std::size_t inline_bytes = options.inline_bytes;; inline_bytes /= 2) {
     attributes = {};
     attributes.qp_type = IBV_QPT_RC;
-    attributes.send_cq = attributes.recv_cq = completions_.handle();
+    attributes.send_cq = attributes.recv_cq = completions;
     if (options.shared_receives != nullptr) attributes.srq = options.shared_receives->handle();
     attributes.cap.max_send_wr = static_cast<std::uint32_t>(options.sends_max);
-    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(receives_->capacity());
-    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = static_cast<std::uint32_t>(segments_max_);
+    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(receives_max);
+    attributes.cap.max_send_sge = attributes.cap.max_recv_sge =
+        static_cast<std::uint32_t>(options.segments_max);
     attributes.cap.max_inline_data = static_cast<std::uint32_t>(inline_bytes);
     handle_ = domain_->driver().create_qp(domain_->handle(), &attributes);
     if (handle_ != nullptr) break;
@@ -149,7 +136,7 @@ Status QueuePair::make(const QueuePairOptions& options) {
   return {};
 }
 
-Status QueuePair::initialise(const QueuePairOptions& options) {
+Status DeviceQueuePair::initialise(const QueuePairOptions& options) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port_;
@@ -159,8 +146,8 @@ Status QueuePair::initialise(const QueuePairOptions& options) {
   return error == 0 ? Status{} : call_status(error, "initialising a queue pair");
 }
 
-Status QueuePair::connect(const AddressInfo& peer, const ConnectOptions& options) {
-  if (Status wrong = detail::check(options); !wrong.ok()) return wrong;
+Status DeviceQueuePair::connect(const AddressInfo& peer, const ConnectOptions& options) {
+  if (Status wrong = check_connect_options(options); !wrong.ok()) return wrong;
   if (connected_) {
     return {StatusCode::kFailedPrecondition, Layer::kTransport, "the queue pair is connected already"};
   }
@@ -173,7 +160,7 @@ Status QueuePair::connect(const AddressInfo& peer, const ConnectOptions& options
   return {};
 }
 
-ibv_ah_attr QueuePair::route_to(const AddressInfo& peer, const ConnectOptions& options) const {
+ibv_ah_attr DeviceQueuePair::route_to(const AddressInfo& peer, const ConnectOptions& options) const {
   ibv_ah_attr route{};
   route.port_num = port_;
   route.sl = options.service_level;
@@ -186,24 +173,11 @@ ibv_ah_attr QueuePair::route_to(const AddressInfo& peer, const ConnectOptions& o
   return route;
 }
 
-Way QueuePair::way_to(const AddressInfo& peer, const ConnectOptions& options) const {
+Way DeviceQueuePair::way_to(const AddressInfo& peer, const ConnectOptions& options) const {
   return {domain_, route_to(peer, options)};
 }
 
-// Whoever makes an address handle looks for the way first, as connecting does. Devices that make none have
-// none that anybody waits for.
-Status Way::look_for() {
-  ibv_ah* const handle = domain_->driver().create_ah(domain_->handle(), &attributes_);
-  if (handle != nullptr) {
-    const int error = domain_->driver().destroy_ah(handle);
-    WEFT_ASSERT(detail::has_ended(error), "nobody uses an address handle that was just made");
-    return {};
-  }
-  if (errno != ETIMEDOUT && errno != EHOSTUNREACH && errno != ENETUNREACH) return {};
-  return call_status(errno, "looking for the peer's device");
-}
-
-Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options) {
+Status DeviceQueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options) {
   const int reads_granted = domain_->device().attributes().max_qp_rd_atom;
   mtu_ = std::min(address_.mtu, peer.mtu);
   ibv_qp_attr attributes{};
@@ -230,7 +204,7 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
   return {failure.code(), failure.layer(), text, failure.native(), failure.retry()};
 }
 
-Status QueuePair::to_ready_to_send(const ConnectOptions& options) {
+Status DeviceQueuePair::to_ready_to_send(const ConnectOptions& options) {
   const int reads_granted = domain_->device().attributes().max_qp_init_rd_atom;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTS;
@@ -245,4 +219,69 @@ Status QueuePair::to_ready_to_send(const ConnectOptions& options) {
   return error == 0 ? Status{} : call_status(error, "letting a queue pair send");
 }
 
-}  // namespace weft::verbs
+Status DeviceQueuePair::move_to(ibv_qp_state state, Transition by, const char* what) {
+  by.attributes.qp_state = state;
+  const int error = domain_->driver().modify_qp(handle_, &by.attributes, by.mask | IBV_QP_STATE);
+  return error == 0 ? Status{} : call_status(error, what);
+}
+
+// The rights of the peer are this side's alone to say, and were said when it was made.
+Status DeviceQueuePair::prepare(const Transition& initialised) {
+  return move_to(IBV_QPS_INIT, {initialised.attributes, initialised.mask & kInitialised},
+                 "preparing a queue pair");
+}
+
+Status DeviceQueuePair::connect(const Transition& to_receive, const Transition& to_send,
+                                const ConnectOptions& options) {
+  if (Status wrong = check_connect_options(options); !wrong.ok()) return wrong;
+  if (connected_) {
+    return {StatusCode::kFailedPrecondition, Layer::kTransport, "the queue pair is connected already"};
+  }
+  const auto at_most = [&](std::uint8_t asked, int granted) {
+    return static_cast<std::uint8_t>(std::min<int>({asked, options.reads_max, granted}));
+  };
+  const ibv_device_attr& device = domain_->device().attributes();
+  Transition receiving{to_receive.attributes, to_receive.mask & kToReceive};
+  receiving.attributes.max_dest_rd_atomic =
+      at_most(to_receive.attributes.max_dest_rd_atomic, device.max_qp_rd_atom);
+  receiving.attributes.min_rnr_timer = options.receiver_not_ready_timer;
+  if (Status failed = move_to(IBV_QPS_RTR, receiving, "connecting a queue pair"); !failed.ok()) return failed;
+  Transition sending{to_send.attributes, to_send.mask & kToSend};
+  sending.attributes.max_rd_atomic = at_most(to_send.attributes.max_rd_atomic, device.max_qp_init_rd_atom);
+  sending.attributes.timeout = options.ack_timeout;
+  sending.attributes.retry_cnt = options.retries;
+  sending.attributes.rnr_retry = options.receiver_not_ready_retries;
+  if (Status failed = move_to(IBV_QPS_RTS, sending, "letting a queue pair send"); !failed.ok()) return failed;
+  mtu_ = receiving.attributes.path_mtu;
+  note_gid(receiving.attributes.ah_attr);
+  connected_ = true;
+  return {};
+}
+
+Way DeviceQueuePair::way_by(const Transition& to_receive) const {
+  return {domain_, to_receive.attributes.ah_attr};
+}
+
+// For people: the manager may have chosen another one than best_gid().
+void DeviceQueuePair::note_gid(const ibv_ah_attr& way) {
+  if (way.is_global == 0) return;
+  const auto port = domain_->device().port(port_);
+  if (!port.ok()) return;
+  for (const Gid& gid : port->gids) {
+    if (gid.index == way.grh.sgid_index) address_.gid = gid.raw;
+  }
+}
+
+Status DeviceQueuePair::fail() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  const int error = domain_->driver().modify_qp(handle_, &attributes, IBV_QP_STATE);
+  return error == 0 ? Status{} : call_status(error, "ending a queue pair's connection");
+}
+
+void DeviceQueuePair::destroy() noexcept {
+  const int error = domain_->driver().destroy_qp(std::exchange(handle_, nullptr));
+  WEFT_ASSERT(has_ended(error), "a device does not refuse the end of a queue pair");
+}
+
+}  // namespace weft::verbs::detail

@@ -2,19 +2,20 @@
 #pragma once
 
 #include "transport/bring_up_host.hpp"
-#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/base_carrier.hpp"
 
 namespace weft::detail {
 
-/// Hears the stream once it has nothing to carry any more: what happens on it is the peer's end.
+/// Hears the base carrier, the stream, once it has nothing to carry any more: what happens on it is the
+/// peer's end.
 /// Thread: the loop's.
-class StreamWatch final : public CarrierOwner {
+class BaseWatch final : public CarrierOwner {
  public:
   /// Both must outlive it.
-  StreamWatch(Carrier& stream, BringUpHost& host) : stream_(stream), host_(host) {}
+  BaseWatch(BaseCarrier& base, BringUpHost& host) : base_(base), host_(host) {}
 
   /// The stream reports here from now on.
-  void begin() { stream_.report_to(*this); }
+  void begin() { base_.report_to(*this); }
   /// Looks whether the stream has ended. Nobody tells again what happened before begin().
   void look();
   /// Returns how a connection ends whose peer sends on the stream after it moved.
@@ -26,7 +27,7 @@ class StreamWatch final : public CarrierOwner {
   void on_failed(Status why) override;
 
  private:
-  Carrier& stream_;
+  BaseCarrier& base_;
   BringUpHost& host_;
   bool gone_ = false;
 };

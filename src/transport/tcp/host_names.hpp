@@ -13,14 +13,14 @@ namespace weft::detail::tcp {
 using Addresses = Result<std::vector<SocketAddress>>;
 
 /// Knows the addresses of names. Thread: any, several at once.
-class NameSource {
+class HostNames {
  public:
-  virtual ~NameSource() = default;
+  virtual ~HostNames() = default;
   /// Blocks, for as long as it takes. Errors: kUnavailable.
   virtual Addresses blocking_look_up(const std::string& host, std::uint16_t port) = 0;
 };
 
 /// Returns the system's resolver.
-std::shared_ptr<NameSource> system_names();
+std::shared_ptr<HostNames> system_names();
 
 }  // namespace weft::detail::tcp

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/ucx/operation.hpp"
+#include "transport/ucx/carrier_operation.hpp"
 
 #include "weft/detail/ucx/posted.hpp"
 
 namespace weft::detail::ucx_carrier {
 
-void Operation::begin(std::size_t bytes) noexcept {
+void CarrierOperation::begin(std::size_t bytes) noexcept {
   bytes_ = bytes;
   began_ = conversation_.loop().now();
   active_ = true;
   done_ = false;
 }
 
-ucs_status_t Operation::answered(ucs_status_ptr_t answer) noexcept {
+ucs_status_t CarrierOperation::answered(ucs_status_ptr_t answer) noexcept {
   if (answer == nullptr) {
     active_ = false;
     return UCS_OK;
@@ -25,7 +25,7 @@ ucs_status_t Operation::answered(ucs_status_ptr_t answer) noexcept {
   return UCS_INPROGRESS;
 }
 
-void Operation::complete(ucs_status_t status) noexcept {
+void CarrierOperation::complete(ucs_status_t status) noexcept {
   done_ = true;
   status_ = status;
   if (ends_ == Ends::kByItself) active_ = false;
@@ -33,17 +33,18 @@ void Operation::complete(ucs_status_t status) noexcept {
   conversation_.touch();
 }
 
-ucs_status_t Operation::fetch() noexcept {
+ucs_status_t CarrierOperation::fetch() noexcept {
   active_ = done_ = false;
   return status_;
 }
 
-void Operation::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
+void CarrierOperation::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
   ucp_request_free(request);
-  static_cast<Operation*>(operation)->complete(status);
+  static_cast<CarrierOperation*>(operation)->complete(status);
 }
 
-void Operation::on_received(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
+void CarrierOperation::on_received(void* request, ucs_status_t status, std::size_t,
+                                   void* operation) noexcept {
   on_sent(request, status, operation);
 }
 

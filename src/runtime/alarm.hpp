@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include "runtime/descriptor.hpp"
+#include "weft/detail/base/time.hpp"
+#include "weft/detail/runtime/clock.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
+
+namespace weft::detail {
+
+/// A timer of the system's, whose descriptor ends the loop's wait at a time.
+class Alarm final : public FdWatch {
+ public:
+  /// `timer` is a timerfd, and off.
+  explicit Alarm(Descriptor timer) noexcept : timer_(std::move(timer)) { be_internal(); }
+
+  int descriptor() const noexcept { return timer_.get(); }
+  /// Returns what it was last set to, and max() when it is off or went off.
+  TimePoint set_to() const noexcept { return set_to_; }
+  /// Sets it to `at` by `clock`; max() switches it off.
+  void set(TimePoint at, Clock& clock) noexcept;
+
+  /// It says once that it went off: whoever was not due yet by our clock needs it again.
+  void on_ready(Readiness) override { set_to_ = TimePoint::max(); }
+
+ private:
+  Descriptor timer_;
+  TimePoint set_to_ = TimePoint::max();
+};
+
+}  // namespace weft::detail
