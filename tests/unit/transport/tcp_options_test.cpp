@@ -21,10 +21,10 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Ends of the connections that this process has to its own `listener`.
-enum class End { kConnected, kAccepted };
+enum class WhichEnd { kConnected, kAccepted };
 
 /// The descriptor of the socket that is `end`; -1 where there is none.
-int socket_at(End end, const Listener& listener) {
+int socket_at(WhichEnd end, const Listener& listener) {
   constexpr int kDescriptorsMax = 1024;
   for (int fd = 0; fd < kDescriptorsMax; ++fd) {
     sockaddr_in address{};
@@ -32,7 +32,7 @@ int socket_at(End end, const Listener& listener) {
     auto* const any = reinterpret_cast<sockaddr*>(&address);
     if (::getpeername(fd, any, &length) != 0) continue;
     length = sizeof address;
-    if (end == End::kAccepted && ::getsockname(fd, any, &length) != 0) continue;
+    if (end == WhichEnd::kAccepted && ::getsockname(fd, any, &length) != 0) continue;
     if (address.sin_family == AF_INET && ntohs(address.sin_port) == listener.local_url().port) return fd;
   }
   return -1;
@@ -56,10 +56,11 @@ class TcpSockets : public ::testing::Test {
     while (accepted_ == nullptr) loop_->run_once(10s);
   }
   void expect(int level, int name, int value) {
-    for (const End end : {End::kConnected, End::kAccepted}) {
+    for (const WhichEnd end : {WhichEnd::kConnected, WhichEnd::kAccepted}) {
       const int fd = socket_at(end, *listener_);
       ASSERT_GE(fd, 0);
-      EXPECT_EQ(option_of(fd, level, name), value) << (end == End::kConnected ? "connected" : "accepted");
+      EXPECT_EQ(option_of(fd, level, name), value)
+          << (end == WhichEnd::kConnected ? "connected" : "accepted");
     }
   }
 
