@@ -99,7 +99,7 @@ class CallsIn final : private ArrivingCallsOwner {
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Arrived&& arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, RunningPlace place, Arrived& arrived, bool has_parts);
+                         const Charge& charge, RunningPlace place, Arrived& arrived, bool has_details);
 
   Session& session_;
   CallsHost& host_;

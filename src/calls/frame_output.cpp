@@ -30,7 +30,7 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
       process_(process),
       high_water_(limits.outbox_high_water),
       items_room_(std::min(kItemsRoom, high_water_ / 2)),
-      room_(std::min(kSmallBytes, high_water_)),
+      room_(std::min(kSmallBytes, high_water_) + 1),
       full_at_(high_water_) {}
 
 std::byte* FrameOutput::begin_around(wire::FrameHeader header, const LentRuns& runs) {
@@ -79,7 +79,7 @@ bool FrameOutput::find_room() noexcept {
   }
   full_at_ = high_water_;
   if (reserve(kStep)) {
-    room_ = std::min(queued + kStep, high_water_);
+    room_ = std::min(queued + kStep, high_water_) + 1;
     return true;
   }
   connection_.tell_when_drained(queued / 2);
@@ -110,7 +110,7 @@ void FrameOutput::drained() noexcept {
     process_.release(charged_ - wanted);
     charged_ = wanted;
   }
-  if (!crowded_) room_ = std::min(kSmallBytes, high_water_);
+  if (!crowded_) room_ = std::min(kSmallBytes, high_water_) + 1;
   full_at_ = high_water_;
   if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);
 }

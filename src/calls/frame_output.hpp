@@ -71,7 +71,7 @@ class FrameOutput {
 
   /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
   /// FrameSink::on_drained() follows.
-  bool has_room() noexcept { return outbox_.queued_bytes() <= room_ || find_room(); }
+  bool has_room() noexcept { return outbox_.queued_bytes() < room_ || find_room(); }
   /// The same for the items of streams, of which less may wait: however many streams there are, calls pass.
   bool has_room_for_items() noexcept {
     if (outbox_.queued_bytes() <= items_room_) return has_room();
@@ -99,7 +99,7 @@ class FrameOutput {
   LocalBudget& process_;
   const std::size_t high_water_;
   const std::size_t items_room_;
-  /// Bytes that may wait before find_room() is asked.
+  /// Bytes with which, when so many wait, find_room() is asked; zero: always.
   std::size_t room_;
   std::size_t full_at_;
   std::size_t charged_ = 0;

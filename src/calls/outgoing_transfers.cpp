@@ -78,23 +78,8 @@ OutgoingTransfer* OutgoingTransfers::next() noexcept {
   return nullptr;
 }
 
-bool OutgoingTransfers::is_held_back(TimePoint now) noexcept {
-  if (window_ == nullptr || window_->has_room(now)) return false;
-  window_->note_full();
-  mark_if_due(now);
-  return true;
-}
-
-void OutgoingTransfers::mark_if_due(TimePoint now) noexcept {
-  if (!window_->wants_mark()) return;
-  output_.send({.type = wire::FrameType::kPing, .id = window_->mark(now)});
-  connection_.pull_from(this, 1);
-}
-
 bool OutgoingTransfers::on_pong(std::uint64_t id) noexcept {
-  if (window_ == nullptr || !window_->on_pong(id, loop_->read_clock())) return false;
-  if (has_more()) connection_.pull_from(this);
-  return true;
+  return marks_ != nullptr && marks_->on_pong(id);
 }
 
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
@@ -117,8 +102,11 @@ std::size_t OutgoingTransfers::queue_part(bool peer_answers) noexcept {
   TurnTime& turn = loop_->turn_time();
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const bool has_company = may_be_long && turn.company().is_there(turn.read());
-  if (may_be_long && window_ == nullptr) window_.reset(new (std::nothrow) PieceWindow(turn.now()));
-  if (has_company && peer_answers && is_held_back(turn.now())) return 0;
+  // Without memory for the account nothing is held back.
+  if (may_be_long && marks_ == nullptr) {
+    marks_.reset(new (std::nothrow) PieceMarks(*loop_, connection_, output_, *this));
+  }
+  if (has_company && peer_answers && marks_ != nullptr && marks_->hold_back()) return 0;
   const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.is_old());
   const bool last = bytes == transfer.bytes_left();
   // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
@@ -146,10 +134,7 @@ std::size_t OutgoingTransfers::queue_part(bool peer_answers) noexcept {
   const bool tells = last && transfer.of_item();
   if (transfer.queue(connection_.outbox(), bytes)) {
     if (tells) transfer.on_queued();
-    if (window_ != nullptr) {
-      window_->sent(bytes);
-      if (has_company) mark_if_due(turn.now());
-    }
+    if (marks_ != nullptr) marks_->sent(bytes, has_company);
     return bytes;
   }
   if (last) waiting_.push_back(transfer);

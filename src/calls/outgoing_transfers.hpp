@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "calls/frame_output.hpp"
-#include "calls/piece_window.hpp"
+#include "calls/piece_marks.hpp"
 #include "calls/transfer_pacing.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
@@ -72,9 +72,6 @@ class OutgoingTransfers final : public OutboxSource {
   }
   OutgoingTransfer* next() noexcept;
   std::size_t piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept;
-  /// Says whether so much is on its way to the peer that others would wait behind more; a pong ends that.
-  bool is_held_back(TimePoint now) noexcept;
-  void mark_if_due(TimePoint now) noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
@@ -84,7 +81,7 @@ class OutgoingTransfers final : public OutboxSource {
   /// Null until one has a rate.
   std::unique_ptr<TransferPacing> pacing_;
   /// Null until a piece was queued that could have been a long one.
-  std::unique_ptr<PieceWindow> window_;
+  std::unique_ptr<PieceMarks> marks_;
   std::uint64_t rate_max_ = 0;
   /// The connection's, since there was a transfer.
   Loop* loop_ = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,14 +10,13 @@
 
 namespace weft::detail {
 
-/// Bounds the bytes of pieces that are on their way to the peer, in the buffers of sockets above all, while
-/// somebody would wait behind them. A ping behind a piece is a mark: its pong says that the peer has received
-/// what was sent before it. No more than a window's bytes are sent that no pong tells of. The window grows as
-/// long as its bytes only fill the way, so that a long network is kept busy, and shrinks when they wait on
-/// it:
+/// Account of the bytes of pieces that are on their way to the peer, in the buffers of sockets above all, and
+/// bound of them. A mark is a ping behind a piece: its pong says that the peer has received what was sent
+/// before it. The window grows as long as its bytes only fill the way, so that a long network is kept busy,
+/// and shrinks when they wait on it:
 ///
 ///   window    512 KiB --was full, and a mark took no longer than the quickest--> more, up to 64 MiB
-///   window    more --a mark took kQueued longer than the quickest--> less, down to 512 KiB
+///   window    more --a mark took much longer than the quickest--> less, down to 512 KiB
 ///   all       --kForget has passed--> the quickest is measured anew, with 512 KiB
 ///
 /// Thread: the connection's loop.
@@ -27,11 +27,13 @@ class PieceWindow {
   static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kBytesMin = 512 * 1024;
   static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
-  /// Time by which bytes that wait on the way may delay a mark.
+  /// Time by which bytes that wait on the way may delay a mark, or an eighth of the way's if that is more.
   static constexpr Duration kQueued = std::chrono::microseconds{50};
   static constexpr Duration kForget = std::chrono::seconds{10};
-  /// A peer that leaves a mark unanswered for so long is not waited for.
+  /// A peer that leaves a mark unanswered for so long, or for twice what the last one took, is not waited
+  /// for.
   static constexpr Duration kPatience = std::chrono::seconds{1};
+  static constexpr Duration kPatienceMax = std::chrono::seconds{10};
 
   /// Begins before the first piece of a connection.
   explicit PieceWindow(TimePoint now) noexcept : measured_since_(now) {}
@@ -40,7 +42,7 @@ class PieceWindow {
   void sent(std::uint64_t bytes) noexcept { sent_ += bytes; }
   /// Says whether the next piece may be queued.
   bool has_room(TimePoint now) const noexcept {
-    return sent_ - received_ < window_ || (pending() > 0 && now - oldest().at > kPatience);
+    return sent_ - received_ < window_ || (pending() > 0 && now - oldest().at > patience_);
   }
   /// Notes that a piece waits for room, which is what lets the window grow.
   void note_full() noexcept { was_full_ = true; }
@@ -51,8 +53,9 @@ class PieceWindow {
   }
   /// Returns the id of the ping that is queued now as a mark. While wants_mark().
   std::uint64_t mark(TimePoint now) noexcept;
-  /// Takes a pong. Returns false if it belongs to no mark that is on its way.
-  bool on_pong(std::uint64_t id, TimePoint now) noexcept;
+  /// Takes a pong that is here since `arrived` at the earliest. Returns false if it belongs to no mark that
+  /// is on its way.
+  bool on_pong(std::uint64_t id, TimePoint now, TimePoint arrived) noexcept;
 
   std::uint64_t bytes() const noexcept { return window_; }
 
@@ -65,7 +68,8 @@ class PieceWindow {
 
   std::uint64_t pending() const noexcept { return marks_made_ - marks_known_; }
   const Mark& oldest() const noexcept { return marks_[marks_known_ % kMarks]; }
-  void adapt(Duration took, TimePoint now) noexcept;
+  void measure_anew(TimePoint now) noexcept;
+  void adapt(Duration took_at_least) noexcept;
 
   /// Bytes since the beginning: queued, of those up to the last mark, and received as pongs tell.
   std::uint64_t sent_ = 0;
@@ -73,9 +77,12 @@ class PieceWindow {
   std::uint64_t received_ = 0;
   std::uint64_t window_ = kBytesMin;
   Duration quickest_ = Duration::max();
+  Duration patience_ = kPatience;
   TimePoint measured_since_;
   std::uint64_t marks_made_ = 0;
   std::uint64_t marks_known_ = 0;
+  /// First mark that counts for the measurement.
+  std::uint64_t measured_from_ = 0;
   std::array<Mark, kMarks> marks_{};
   bool was_full_ = false;
 };

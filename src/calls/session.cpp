@@ -455,7 +455,7 @@ void Session::on_timer() {
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
-  if (life_.finished && connection_->is_moving()) {
+  if (life_.finished && (connection_->is_moving() || transfers_.has_more())) {
     return loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
   }
   if (life_.finished) {

@@ -91,10 +91,10 @@ FleetStep FleetRun::choose() {
     // All that can be asked were asked: the same again, but not at once.
     tried_count_ = 0;
     wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
-    return FleetStep::wait();
+    return FleetStep::to_wait();
   }
   const Duration quiet = quiet_until - core_->loop().now();
-  if (quiet <= Duration::zero()) return FleetStep::wait();
+  if (quiet <= Duration::zero()) return FleetStep::to_wait();
   if (deadline_.expired(quiet_until)) {
     return FleetStep::end_with(told_to_wait("for longer than the call has time, every server of \"", quiet));
   }
@@ -102,7 +102,7 @@ FleetStep FleetRun::choose() {
   wait_ = core_->spread(quiet);
   if (deadline_.expired(core_->loop().now() + wait_)) wait_ = quiet;
   waits_as_told_ = true;
-  return FleetStep::wait();
+  return FleetStep::to_wait();
 }
 
 Task<Result<void>> FleetRun::wait() {

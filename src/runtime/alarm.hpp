@@ -18,16 +18,16 @@ class Alarm final : public FdWatch {
 
   int descriptor() const noexcept { return timer_.get(); }
   /// Returns what it was last set to, and max() when it is off or went off.
-  TimePoint set_to() const noexcept { return set_to_; }
+  TimePoint time() const noexcept { return time_; }
   /// Sets it to `at` by `clock`; max() switches it off.
   void set(TimePoint at, Clock& clock) noexcept;
 
   /// It says once that it went off: whoever was not due yet by our clock needs it again.
-  void on_ready(Readiness) override { set_to_ = TimePoint::max(); }
+  void on_ready(Readiness) override { time_ = TimePoint::max(); }
 
  private:
   Descriptor timer_;
-  TimePoint set_to_ = TimePoint::max();
+  TimePoint time_ = TimePoint::max();
 };
 
 }  // namespace weft::detail

@@ -237,7 +237,7 @@ Duration Loop::time_to_sleep(Duration max_wait) {
   const Duration left = Deadline{timer->at()}.remaining(now);
   if (left < kAlarmFrom || max_wait <= left) return std::min(max_wait, left);
   // An alarm that is set to an earlier time wakes us in vain, once.
-  if (alarm_->set_to() > timer->at() || alarm_->set_to() <= now) alarm_->set(timer->at(), clock_);
+  if (alarm_->time() > timer->at() || alarm_->time() <= now) alarm_->set(timer->at(), clock_);
   return max_wait;
 }
 
@@ -246,7 +246,8 @@ Duration Loop::time_to_sleep(Duration max_wait) {
 Duration Loop::prepare_to_sleep(Duration at_most) {
   mailbox_->announce_sleep();
   const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
-  if (mailbox_->empty() && !stopping && pollers_.arm(at_most)) return at_most;
+  const bool may_sleep = mailbox_->empty() && !stopping;
+  if (may_sleep && (pollers_.empty() || pollers_.arm(at_most))) return at_most;
   mailbox_->awake();
   return Duration::zero();
 }

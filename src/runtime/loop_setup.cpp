@@ -206,7 +206,7 @@ void Loop::leave_to_foreign_loop() noexcept {
   const detail::Timer* earliest = timers_.earliest();
   TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
   if (sleep > Duration::zero() && real_time_) at = std::min(at, Deadline::after(clock_.now(), sleep).at());
-  if (at != alarm_->set_to()) alarm_->set(at, clock_);
+  if (at != alarm_->time()) alarm_->set(at, clock_);
 }
 
 void detail::Timer::disarm_at_end() noexcept {

@@ -7,8 +7,7 @@
 namespace weft::detail {
 
 /// Hears the base carrier, the stream, once it has nothing to carry any more: what happens on it is the
-/// peer's end.
-/// Thread: the loop's.
+/// peer's end. Thread: the loop's.
 class BaseWatch final : public CarrierOwner {
  public:
   /// Both must outlive it.

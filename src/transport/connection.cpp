@@ -202,7 +202,8 @@ void Connection::on_peer_gone(int error) {
 void Connection::pull_from(OutboxSource* source, std::uint32_t announcing) noexcept {
   if (sending_ >= Sending::kEnded) return;
   pull_.set(source, announcing);
-  if (pull_.is_ready() && send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);
+  if (pull_.is_pulling() || !pull_.is_ready()) return;
+  if (send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);
 }
 
 void Connection::on_queued() noexcept {
@@ -249,8 +250,10 @@ Result<Buffer> Connection::landing_memory(std::size_t bytes) {
   return Buffer::try_allocate(bytes);
 }
 
+// What the source holds back until the peer answers goes on: reading may not, before parts of it have left.
 void Connection::pause_receiving() {
   framer_.pause(true);
+  if (pull_.is_ready() && send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);
 }
 
 void Connection::resume_receiving() {
@@ -451,7 +454,7 @@ void Connection::send_queued() {
   for (;;) {
     std::size_t part = 0;
     if (pull_.is_ready()) [[unlikely]] {
-      part = pull_.pull(pulled, !receive_ended_);
+      part = pull_.pull(pulled, !receive_ended_ && framer_.wants_bytes());
       pulled += part;
       if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
       if (ending()) return;  // for want of memory for a part: what is queued of it is not whole

@@ -337,7 +337,7 @@ Result<Owned<SSL>> make_client_ssl(SSL_CTX& context, const std::string& host, bo
   }
   if (well) return ssl;
   ERR_clear_error();
-  return Status::of<kNoMemoryForSession>();
+  return Status::of<kNoMemoryForTls>();
 }
 
 }  // namespace weft::detail::tls

@@ -19,7 +19,7 @@ Result<std::shared_ptr<ClientContext>> make_client_context(const TlsOptions& opt
 Result<std::shared_ptr<ServerNames>> make_server_contexts(const TlsOptions& options);
 
 /// Makes the TLS of one connection to `host`, whose certificate has to be made out for it. Errors:
-/// kInvalidArgument when `host` is neither a name nor an address; kResourceExhausted.
+/// kInvalidArgument when `host` is empty or longer than a name can be; kResourceExhausted.
 Result<Owned<SSL>> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept;
 
 }  // namespace weft::detail::tls

@@ -19,8 +19,8 @@ Status failure_of(SSL& ssl, Side side) noexcept;
 Status setup_failure(const std::string& what) noexcept;
 
 /// Failure of a connection for whose TLS there is no memory.
-inline constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer::kTransport,
-                                                  Retry::kBackoff, "out of memory for TLS"};
+inline constexpr FixedFailure kNoMemoryForTls{StatusCode::kResourceExhausted, Layer::kTransport,
+                                              Retry::kBackoff, "out of memory for TLS"};
 
 /// Failure for a peer whose first byte is none of TLS.
 Status not_tls(Side side) noexcept;

@@ -19,10 +19,10 @@ namespace {
 Result<std::unique_ptr<BaseCarrier>> carrier_over(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side,
                                                   Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
                                                   Terms terms) {
-  if (ssl == nullptr) return Status::of<kNoMemoryForSession>();
+  if (ssl == nullptr) return Status::of<kNoMemoryForTls>();
   auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl),
                                               std::move(owner_of_ssl), std::move(terms));
-  if (!carrier->open()) return Status::of<kNoMemoryForSession>();
+  if (!carrier->open()) return Status::of<kNoMemoryForTls>();
   return std::unique_ptr<BaseCarrier>{std::move(carrier)};
 }
 
@@ -39,7 +39,7 @@ class ClientFilter final : public StreamFilter {
     auto target = std::make_shared<ClientTarget>(context_, target_);
     auto ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
     if (!ssl.ok()) return std::move(ssl).status();
-    if (!target->begin(**ssl)) return Status::of<kNoMemoryForSession>();
+    if (!target->begin(**ssl)) return Status::of<kNoMemoryForTls>();
     Terms terms{credentials_, nullptr, HandshakeTurns::of(loop)};
     return carrier_over(loop, std::move(stream), Side::kClient, *std::move(ssl), std::move(target),
                         std::move(terms));

@@ -104,6 +104,41 @@ TEST_F(BoundedPieces, GoOnWhenThePeerHasEndedItsSideForItSendsNoPong) {
   EXPECT_EQ(bytes_sent(), kBytes - PieceWindow::kBytesMin);
 }
 
+TEST_F(BoundedPieces, GoOnWhenNobodyIsThereAnyMore) {
+  have_company();
+  ASSERT_TRUE(call_.begin());
+  EXPECT_EQ(bytes_sent(), PieceWindow::kBytesMin);
+  rig_.pass(Company::kStays + 1ms);
+  EXPECT_EQ(bytes_sent(), kBytes - PieceWindow::kBytesMin);
+}
+
+TEST_F(BoundedPieces, GoOnWhenThePeerLeavesTheirMarksUnanswered) {
+  have_company();
+  ASSERT_TRUE(call_.begin());
+  std::size_t sent = bytes_sent();
+  for (Duration passed{}; passed < PieceWindow::kPatience; passed += 5ms) {
+    have_company();
+    rig_.pass(5ms);
+    EXPECT_EQ(sent, PieceWindow::kBytesMin) << passed;
+    sent += bytes_sent();
+  }
+  for (int i = 0; i < 4; ++i) {
+    have_company();
+    rig_.pass(5ms);
+    sent += bytes_sent();
+  }
+  EXPECT_EQ(sent, kBytes);
+}
+
+// Reading goes on only when parts of them have left.
+TEST_F(BoundedPieces, GoOnWhileThisSideDoesNotRead) {
+  have_company();
+  ASSERT_TRUE(call_.begin());
+  EXPECT_EQ(bytes_sent(), PieceWindow::kBytesMin);
+  rig_.session().connection().pause_receiving();
+  EXPECT_EQ(bytes_sent(), kBytes - PieceWindow::kBytesMin);
+}
+
 TEST_F(BoundedPieces, ThatAreCancelledLeaveNothingWaitingForAPong) {
   have_company();
   {

@@ -28,7 +28,7 @@ class AWindowOfPieces : public ::testing::Test {
   void go_round(Duration took) {
     fill();
     now_ += took;
-    EXPECT_TRUE(window_.on_pong(last_, now_));
+    EXPECT_TRUE(window_.on_pong(last_, now_, now_));
   }
 
   TimePoint now_ = TimePoint{} + 1h;
@@ -44,7 +44,7 @@ TEST_F(AWindowOfPieces, HasRoomForHalfAMebibyteBeforeAnythingIsKnown) {
 TEST_F(AWindowOfPieces, HasRoomAgainWhenTheMarkBehindItsPiecesIsAnswered) {
   fill();
   now_ += 100us;
-  EXPECT_TRUE(window_.on_pong(last_, now_));
+  EXPECT_TRUE(window_.on_pong(last_, now_, now_));
   EXPECT_TRUE(has_room());
 }
 
@@ -53,16 +53,16 @@ TEST_F(AWindowOfPieces, TakesThePongOfALaterMarkForThoseOfAllBefore) {
   const std::uint64_t first = window_.mark(now_);
   window_.sent(kPieceBytes);
   const std::uint64_t second = window_.mark(now_);
-  EXPECT_TRUE(window_.on_pong(second, now_));
+  EXPECT_TRUE(window_.on_pong(second, now_, now_));
   EXPECT_EQ(fill(), 4);
-  EXPECT_FALSE(window_.on_pong(first, now_)) << "it is known already";
+  EXPECT_FALSE(window_.on_pong(first, now_, now_)) << "it is known already";
 }
 
 TEST_F(AWindowOfPieces, MindsNoPongOfAnotherPing) {
   fill();
   for (const std::uint64_t id :
        {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{7}, last_ + 1, last_ + 8}) {
-    EXPECT_FALSE(window_.on_pong(id, now_)) << id;
+    EXPECT_FALSE(window_.on_pong(id, now_, now_)) << id;
   }
   EXPECT_FALSE(has_room());
 }
@@ -73,7 +73,7 @@ TEST_F(AWindowOfPieces, ThatWereSentUnmarkedIsFullUntilAMarkBehindThemIsAnswered
   ASSERT_TRUE(window_.wants_mark());
   const std::uint64_t id = window_.mark(now_);
   EXPECT_FALSE(window_.wants_mark());
-  EXPECT_TRUE(window_.on_pong(id, now_));
+  EXPECT_TRUE(window_.on_pong(id, now_, now_));
   EXPECT_EQ(fill(), 4);
 }
 
@@ -89,7 +89,7 @@ TEST_F(AWindowOfPieces, StaysAsItIsWhileItIsNeverFull) {
     window_.sent(kPieceBytes);
     const std::uint64_t id = window_.mark(now_);
     now_ += 1ms;
-    EXPECT_TRUE(window_.on_pong(id, now_));
+    EXPECT_TRUE(window_.on_pong(id, now_, now_));
   }
   EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin);
 }
@@ -103,6 +103,21 @@ TEST_F(AWindowOfPieces, ShrinksWhenItsBytesWaitOnTheWay) {
   EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin) << "and no further";
 }
 
+TEST_F(AWindowOfPieces, ThatGoesALongWayMindsNoLittleDelay) {
+  for (int i = 0; i < 100; ++i) go_round(50ms + i % 3 * 1ms);
+  EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMax);
+}
+
+TEST_F(AWindowOfPieces, DoesNotShrinkForWhatAPongWaitedOnThisSide) {
+  for (int i = 0; i < 20; ++i) go_round(1ms);
+  const std::uint64_t grown = window_.bytes();
+  fill();
+  const TimePoint arrived = now_ + 1ms;
+  now_ += 30ms;
+  EXPECT_TRUE(window_.on_pong(last_, now_, arrived));
+  EXPECT_GE(window_.bytes(), grown);
+}
+
 TEST_F(AWindowOfPieces, MeasuresTheWayAnewAfterAWhile) {
   for (int i = 0; i < 20; ++i) go_round(1ms);
   now_ += PieceWindow::kForget;
@@ -110,6 +125,31 @@ TEST_F(AWindowOfPieces, MeasuresTheWayAnewAfterAWhile) {
   EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin);
   for (int i = 0; i < 20; ++i) go_round(5ms);
   EXPECT_GT(window_.bytes(), PieceWindow::kBytesMin);
+}
+
+TEST_F(AWindowOfPieces, DoesNotMeasureTheWayByMarksThatHadALargerWindowBeforeThem) {
+  for (int i = 0; i < 20; ++i) go_round(1ms);
+  window_.sent(kPieceBytes);
+  while (!window_.wants_mark()) window_.sent(kPieceBytes);
+  const std::uint64_t first = window_.mark(now_);
+  while (!window_.wants_mark()) window_.sent(kPieceBytes);
+  const std::uint64_t second = window_.mark(now_);
+  now_ += PieceWindow::kForget;
+  EXPECT_TRUE(window_.on_pong(first, now_, now_));
+  EXPECT_TRUE(window_.on_pong(second, now_, now_)) << "it was on its way with the first one";
+  for (int i = 0; i < 20; ++i) go_round(1ms);
+  const std::uint64_t grown = window_.bytes();
+  go_round(1ms + 3 * PieceWindow::kQueued);
+  EXPECT_LT(window_.bytes(), grown) << "the quickest is one of 1 ms";
+}
+
+TEST_F(AWindowOfPieces, HasMorePatienceWithAPeerThatAnswersLate) {
+  go_round(3s);
+  fill();
+  now_ += 5s;
+  EXPECT_FALSE(has_room());
+  now_ += 2s;
+  EXPECT_TRUE(has_room());
 }
 
 TEST_F(AWindowOfPieces, WaitsForNoPeerThatAnswersNoMark) {

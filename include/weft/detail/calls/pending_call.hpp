@@ -95,7 +95,8 @@ class PendingCall : public RequestExchange,
   }
 
   /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
-  /// once, and sent() follows if the outcome says so; for a call that waits encode_body() will be asked for.
+  /// once, and sent() follows if the outcome says so; after kSent all of that was done. For a call that waits
+  /// encode_body() will be asked for.
   Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 

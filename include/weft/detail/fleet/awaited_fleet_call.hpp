@@ -30,6 +30,8 @@ class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...
   AwaitedFleetCall(std::shared_ptr<FleetCore> core, const MethodKey& method, const FleetCallOptions& options,
                    Source source)
       : core_(std::move(core)), method_(&method), options_(options), source_(std::move(source)) {}
+  AwaitedFleetCall(AwaitedFleetCall&&) = default;
+  AwaitedFleetCall& operator=(AwaitedFleetCall&&) = delete;
 
   /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
   auto with_attachment() &&

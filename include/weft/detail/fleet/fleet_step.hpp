@@ -19,7 +19,7 @@ struct [[nodiscard]] FleetStep {
   };
 
   static FleetStep attempt_at(FleetMember& member) noexcept { return {&member, {}, Kind::kAttempt}; }
-  static FleetStep wait() noexcept { return {nullptr, {}, Kind::kWait}; }
+  static FleetStep to_wait() noexcept { return {nullptr, {}, Kind::kWait}; }
   static FleetStep end_with(Status failure) noexcept { return {nullptr, std::move(failure), Kind::kEnd}; }
 
   /// Null unless it is an attempt.

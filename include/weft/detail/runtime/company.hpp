@@ -17,6 +17,8 @@ class Company {
   static constexpr Duration kStays = std::chrono::milliseconds{10};
 
   void came(TimePoint now) noexcept { until_ = now + kStays; }
+  /// Returns when it will be forgotten, if nobody comes meanwhile.
+  TimePoint until() const noexcept { return until_; }
   bool is_there(TimePoint now) const noexcept { return now < until_; }
 
  private:

@@ -11,8 +11,8 @@ namespace weft::detail {
 class OutboxSource {
  public:
   /// Queues one part, as one frame, if it has one now. Returns how many bytes that was; with 0 it has none
-  /// for now, and tells the connection when it has (Connection::pull_from()). Without `peer_answers` the peer
-  /// has ended its side, and says nothing more.
+  /// for now, and tells the connection when it has (Connection::pull_from()). Without `peer_answers`
+  /// nothing is heard of the peer: it has ended its side, or this side does not read.
   virtual std::size_t queue_part(bool peer_answers) noexcept = 0;
   /// More than was queued is to be sent, now or later.
   virtual bool has_more() const noexcept = 0;

@@ -87,7 +87,7 @@ struct ServerStats {
   std::uint64_t calls = 0;            ///< requests taken
   std::size_t calls_running = 0;      ///< handlers that have not ended
   std::uint64_t frames_skipped = 0;   ///< of types that only a later build knows, dropped
-  std::uint64_t pieces_skipped = 0;   ///< of attachments of calls that had ended before, dropped
+  std::uint64_t pieces_skipped = 0;   ///< of attachments that nobody wants, or not any more, dropped
   RefusalCounts refused;              ///< what was refused, by its reason
   std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
   std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
