@@ -375,9 +375,9 @@ class Renderings(unittest.TestCase):
                    CellResult(grid.Payloads(8 << 20, 16, 1), {"limit": said(100.0), "body": said(95.0), "attachment": said(50.0)})]
         comparison = COMPARISONS["grid"]
         text = comparison.render(facts, results)
-        self.assertRegex(text, r"4K-1x64 +2,000 +1,000 +0\.50\* +0\.50\.\.0\.50 +500\.0 +0\.25 +0\.25\.\.0\.25 +100\.0 +10\.00 .*"
+        self.assertRegex(text, r"4K-1x64 +2,000 +1,000 +0\.50\* +0\.50\.\.0\.50 +500\.0 +0\.25 +0\.25\.\.0\.25 +0\.50\* +0\.50\.\.0\.50 +100\.0 +10\.00 .*"
                                r" 2,000 +0\.50\* .* 1 +2% +0%")
-        self.assertRegex(text, r"8M-16x1 +100\.0 +95\.0 +0\.95 .* 0\.50\* +0\.50\.\.0\.50 +- +- +- +- +- +- +1 ")
+        self.assertRegex(text, r"8M-16x1 +100\.0 +95\.0 +0\.95 .* 0\.50\* +0\.50\.\.0\.50 +0\.53\* +0\.53\.\.0\.53 +- +- +- +- +- +- +1 ")
         self.assertRegex(text, r"body by limit:\ncell +1x64 +16x1\n4K +0\.50\* +-\n8M +- +0\.95\n\nattachment by limit:\n")
         self.assertIn("up to 3 interleaved rounds", text)
         texts = [each.text for each in xml.etree.ElementTree.fromstring(comparison.picture(facts, results)) if each.tag.endswith("text")]
