@@ -9,7 +9,7 @@
 namespace weft::detail {
 
 void Alarm::set(TimePoint at, Clock& clock) noexcept {
-  set_to_ = at;
+  time_ = at;
   itimerspec alarm{};
   if (at != TimePoint::max()) {
     // From now on, for the loop's clock may call this moment by another name than the system's. Zero would
