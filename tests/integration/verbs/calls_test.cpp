@@ -134,7 +134,9 @@ TEST_P(VerbsCalls, ADeadlineThatPassesInFlightEndsItsCallAlone) {
     std::vector<std::byte> landing(sent.size());
     const Result<std::uint64_t> size = world.wait_for(
         caller.start<give_back>({.timeout = timeout, .attachment = Bytes{sent}, .landing = landing}));
-    EXPECT_TRUE(size.ok() || size.status().code() == StatusCode::kDeadlineExceeded)
+    // A server that had no processor meanwhile does not begin it any more.
+    const bool behind = size.status().code() == StatusCode::kResourceExhausted && size.status().unprocessed();
+    EXPECT_TRUE(size.ok() || behind || size.status().code() == StatusCode::kDeadlineExceeded)
         << size.status().to_string();
     world.expect_alive(caller);
   }
