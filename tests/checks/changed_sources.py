@@ -53,7 +53,7 @@ def untracked() -> list[str]:
 
 
 class Change(NamedTuple):
-    """Files of which anything changed, and those of them that lost an #include."""
+    """Files of which more changed than comments, and those that lost an #include."""
 
     paths: set[str]
     with_fewer_includes: set[str]
@@ -61,15 +61,16 @@ class Change(NamedTuple):
 
 def change_of(diff: Iterable[str]) -> Change:
     """Reads a diff without context."""
-    paths, gone, come = set(), set(), set()
+    lines = list(diff)
+    gone, come = set(), set()
     name = ""
-    for line in diff:
+    for line in lines:
         if line.startswith("+++ "):
             name = line.removeprefix("+++ ").removeprefix("b/")
-            paths.add(name)
         elif (include := ANY_INCLUDE.match(line[1:])) and line[0] in "+-" and not line.startswith("--- "):
             (gone if line[0] == "-" else come).add((name, include[1]))
-    return Change(paths - {"/dev/null"}, {name for name, _ in gone - come} - {"/dev/null"})
+    with_other_includes = {name for name, _ in gone ^ come} - {"/dev/null"}
+    return Change(said_something(lines) | with_other_includes, {name for name, _ in gone - come} - {"/dev/null"})
 
 
 def change_since_base() -> Change | None:

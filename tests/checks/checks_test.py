@@ -205,7 +205,8 @@ class ChangedSources(unittest.TestCase):
 
     def test_a_file_includes_less_when_an_include_went_and_did_not_come_back(self) -> None:
         diff = ["--- a/src/a.hpp", "+++ b/src/a.hpp", "-#include <new>", '-#include "b.hpp"', "+#include <new>", "--- a/src/b.hpp",
-                "+++ b/src/b.hpp", "+#include <map>", "-#include <set>", "+#include <set>", "--- a/src/c.cpp", "+++ /dev/null", "-x"]
+                "+++ b/src/b.hpp", "+#include <map>", "-#include <set>", "+#include <set>", "--- a/src/c.cpp", "+++ /dev/null", "-x",
+                "--- a/src/d.cpp", "+++ b/src/d.cpp", "-// It was so.", "+// It is so."]
         self.assertEqual(change_of(diff), Change({"src/a.hpp", "src/b.hpp"}, {"src/a.hpp"}))
 
     def test_what_is_no_code_brings_nothing(self) -> None:
