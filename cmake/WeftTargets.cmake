@@ -128,7 +128,7 @@ function(weft_quicker target)
 endfunction()
 
 # weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [OPTIMIZED|COMPUTES])
-# Makes a GoogleTest program; every TEST in it becomes a ctest test. The thread sanitizer finds nothing in a program of
+# Makes a GoogleTest program; every TEST in it becomes a ctest test, and under a sanitizer each eight of a suite. The thread sanitizer finds nothing in a program of
 # one thread, nor in one whose threads share what those of a neighbour share, so its build leaves out what is
 # SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that the optimizer could break; what COMPUTES runs for
 # longer than its optimisation takes.
@@ -147,6 +147,22 @@ function(weft_test name)
     endif()
   endforeach()
   weft_quicker(${name} ${compiled})
+  if(WEFT_SANITIZE)
+    weft_group_tests(${name} "${ARG_LABELS}")
+    return()
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}/"
                        PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
+endfunction()
+
+# Beginning and ending a process takes a sanitizer longer than most tests do, so several tests of a suite share one.
+function(weft_group_tests name labels)
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${name}_groups.cmake)
+  file(GENERATE OUTPUT ${script} CONTENT "set(name ${name})
+set(program [=[$<TARGET_FILE:${name}>]=])
+set(labels [=[${labels}]=])
+set(at_once 8)
+include([=[${weft_SOURCE_DIR}/cmake/WeftTestGroups.cmake]=])
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()

@@ -10,6 +10,8 @@ using namespace weft::detail;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kPieceBytes = 128 * 1024;
+/// Time of a mark behind bytes that wait on a way of a millisecond: more than a quarter of that longer.
+constexpr Duration kLate = 1400us;
 
 class AWindowOfPieces : public ::testing::Test {
  protected:
@@ -97,9 +99,9 @@ TEST_F(AWindowOfPieces, StaysAsItIsWhileItIsNeverFull) {
 TEST_F(AWindowOfPieces, ShrinksWhenItsBytesWaitOnTheWay) {
   for (int i = 0; i < 20; ++i) go_round(1ms);
   const std::uint64_t grown = window_.bytes();
-  go_round(1ms + 3 * PieceWindow::kQueued);
+  go_round(kLate);
   EXPECT_LT(window_.bytes(), grown);
-  for (int i = 0; i < 100; ++i) go_round(1ms + 3 * PieceWindow::kQueued);
+  for (int i = 0; i < 100; ++i) go_round(kLate);
   EXPECT_EQ(window_.bytes(), PieceWindow::kBytesMin) << "and no further";
 }
 
@@ -139,7 +141,7 @@ TEST_F(AWindowOfPieces, DoesNotMeasureTheWayByMarksThatHadALargerWindowBeforeThe
   EXPECT_TRUE(window_.on_pong(second, now_, now_)) << "it was on its way with the first one";
   for (int i = 0; i < 20; ++i) go_round(1ms);
   const std::uint64_t grown = window_.bytes();
-  go_round(1ms + 3 * PieceWindow::kQueued);
+  go_round(kLate);
   EXPECT_LT(window_.bytes(), grown) << "the quickest is one of 1 ms";
 }
 
