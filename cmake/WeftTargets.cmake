@@ -128,10 +128,10 @@ function(weft_quicker target)
 endfunction()
 
 # weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [OPTIMIZED|COMPUTES])
-# Makes a GoogleTest program; every TEST in it becomes a ctest test, and under a sanitizer each eight of a suite. The thread sanitizer finds nothing in a program of
-# one thread, nor in one whose threads share what those of a neighbour share, so its build leaves out what is
-# SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that the optimizer could break; what COMPUTES runs for
-# longer than its optimisation takes.
+# Makes a GoogleTest program; every TEST in it becomes a ctest test, and under a sanitizer every eight of a suite. The thread
+# sanitizer finds nothing in a program of one thread, nor in one whose threads share what those of a neighbour share, so its
+# build leaves out what is SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that the optimizer could break;
+# what COMPUTES runs for longer than its optimisation takes.
 function(weft_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "SINGLE_THREADED;OPTIMIZED;COMPUTES" "" "SOURCES;LIBS;LABELS")
   if(ARG_SINGLE_THREADED AND WEFT_SANITIZE STREQUAL "thread")
