@@ -104,8 +104,7 @@ class Incoming : public RpcTest {
   }
   bool has_in_front(Bytes bytes) const {
     return same_bytes(Bytes{store.memory}.first(bytes.size()), bytes) &&
-           std::ranges::all_of(Bytes{store.memory}.subspan(bytes.size()),
-                               [](std::byte each) { return each == std::byte{0xEE}; });
+           all_are(Bytes{store.memory}.subspan(bytes.size()), std::byte{0xEE});
   }
 
   Store store;
