@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -64,7 +65,7 @@ struct Store {
     memory.assign(data.size(), std::byte{0xEE});
     const auto first = co_await race(data.into(memory), sleep_for(1ms));
     // Nothing may land here any more.
-    std::ranges::fill(memory, std::byte{0x11});
+    std::memset(memory.data(), 0x11, memory.size());
     co_return first.index;
   }
   Task<int> small(int number) { co_return number; }
