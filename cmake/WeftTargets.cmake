@@ -127,25 +127,26 @@ function(weft_quicker target)
   endif()
 endfunction()
 
-# weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [OPTIMIZED|COMPUTES])
+# weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [SINGLE_THREADED] [COUNTS|OPTIMIZED|COMPUTES])
 # Makes a GoogleTest program; every TEST in it becomes a ctest test, and under a sanitizer every eight of a suite. The thread
 # sanitizer finds nothing in a program of one thread, nor in one whose threads share what those of a neighbour share, so its
-# build leaves out what is SINGLE_THREADED. OPTIMIZED is what counts, or tests code of headers that the optimizer could break;
-# what COMPUTES runs for longer than its optimisation takes.
+# build leaves out what is SINGLE_THREADED. What COUNTS, allocations or calls of the system, is OPTIMIZED, and no sanitizer's build
+# has it: there it would count the sanitizer's. OPTIMIZED alone tests code of headers that the optimizer could break; what COMPUTES
+# runs for longer than its optimisation takes.
 function(weft_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "SINGLE_THREADED;OPTIMIZED;COMPUTES" "" "SOURCES;LIBS;LABELS")
-  if(ARG_SINGLE_THREADED AND WEFT_SANITIZE STREQUAL "thread")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SINGLE_THREADED;COUNTS;OPTIMIZED;COMPUTES" "" "SOURCES;LIBS;LABELS")
+  if(ARG_SINGLE_THREADED AND WEFT_SANITIZE STREQUAL "thread" OR ARG_COUNTS AND WEFT_SANITIZE)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
   set(compiled)
-  foreach(how OPTIMIZED COMPUTES)
-    if(ARG_${how})
-      set(compiled ${how})
-    endif()
-  endforeach()
+  if(ARG_COMPUTES)
+    set(compiled COMPUTES)
+  elseif(ARG_OPTIMIZED OR ARG_COUNTS)
+    set(compiled OPTIMIZED)
+  endif()
   weft_quicker(${name} ${compiled})
   if(WEFT_SANITIZE)
     weft_group_tests(${name} "${ARG_LABELS}")

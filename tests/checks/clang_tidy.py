@@ -6,7 +6,8 @@ joined too, and one by one only where there is something to say; compiled_alone.
 clang_tidy.py <build directory with compile_commands.json> [--all | part of a path ...]
 
 Looks at the sources that changed since four hours before the newest commit, committed or not, and for each header that
-changed at one source that includes it. `--all` looks at every source, and so does a change of .clang-tidy.
+changed at one source that includes it. Where more than TESTS_MAX of them are tests it leaves these out: such a change takes
+minutes to look at, and `--all` looks at every source. So does a change of .clang-tidy.
 A file that passed is not looked at again until it changes: its key is its preprocessed text with comments, the
 configuration and the tool's version.
 """
@@ -28,6 +29,7 @@ TOOL = "clang-tidy-19"
 FOLDERS = ("src", "tools", "bench", "examples", "tests")
 # The tool refuses to run without a check of its own, so it gets the cheapest.
 WARNINGS_ONLY = "--checks=-*,clang-diagnostic-*,readability-duplicate-include"
+TESTS_MAX = 40
 CACHE = ROOT / ".cache" / "clang-tidy"
 
 
@@ -87,6 +89,10 @@ def main(build: str, parts: list[str]) -> int:
         if changed is None:
             everything = True
         else:
+            tests = {path for path in changed if path.startswith("tests/")}
+            if len(tests) > TESTS_MAX:
+                print(f"lint: {len(tests)} tests changed; ./dev lint --all looks at them", flush=True)
+                changed -= tests
             ours &= {str(ROOT / path) for path in changed}
     parts = [part for part in parts if part != "--all"]
     print(f"lint: clang-tidy looks at {'every source' if everything else 'what changed'}", flush=True)
