@@ -29,7 +29,7 @@ if("${program}" IS_NEWER_THAN "${list}")
     if(filter AND (count EQUAL at_once OR NOT line MATCHES "^  "))
       string(REGEX REPLACE "^:" "" filter "${filter}")
       string(APPEND groups "add_test([=[${name}/${suite}.${number}]=] [=[${program}]=] [=[--gtest_filter=${filter}]=])\n"
-                           "set_tests_properties([=[${name}/${suite}.${number}]=] PROPERTIES TIMEOUT 300 LABELS [=[${labels}]=])\n")
+                           "set_tests_properties([=[${name}/${suite}.${number}]=] PROPERTIES TIMEOUT 600 LABELS [=[${labels}]=])\n")
       set(filter "")
       set(count 0)
       math(EXPR number "${number} + 1")
