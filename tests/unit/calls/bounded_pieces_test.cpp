@@ -13,7 +13,6 @@ namespace {
 
 class BoundedPieces : public PendingCalls {
  protected:
-  static constexpr std::size_t kPiece = 128 * 1024;
   static constexpr std::size_t kBytes = 2048 * 1024;
 
   void SetUp() override {
