@@ -34,6 +34,7 @@ using namespace weft::detail;
 using namespace std::chrono_literals;
 using calls_testing::DeviceCarrier;
 using calls_testing::Ground;
+using calls_testing::table_of;
 using testing::kFewerSteps;
 using wire::FrameFlags;
 
@@ -69,10 +70,6 @@ const char* const kActNames[] = {"landed", "announces", "sends",  "misplaced", "
 /// it is there before the handler runs. What may be copied is longer than one turn copies.
 enum class Side : std::uint8_t { kAsked, kFollows, kFollowsAtOnce, kThere };
 
-std::string no_text(const MethodKey&) {
-  return {};
-}
-
 class Course final : private SessionOwner {
  public:
   Course(Ground& ground, Side side)
@@ -82,7 +79,7 @@ class Course final : private SessionOwner {
         landing_(all_bytes() + 2 * kGuardBytes, kUntouched),
         kept_(landing_),
         waiter_(*this),
-        methods_(table()) {
+        methods_(table_of(&serve, true)) {
     running = this;
     limits_.frame_timeout = 400ms;
     host_.methods = &methods_;
@@ -350,16 +347,6 @@ class Course final : private SessionOwner {
     check_device();
     if (!testing::same_bytes(landing_, kept_))
       complain("something was written that the handler did not lend");
-  }
-
-  static MethodTable table() {
-    MethodKey key{12, 22, "serve", &no_text};
-    key.chooses_landing = true;
-    MethodEntry entry{key, {}};
-    entry.kind = HandlerKind::kRecord;
-    entry.takes_attachment = true;
-    entry.serve_record = &serve;
-    return MethodTable::build({entry}).value();
   }
 
   void on_session_ready(Session&) override {}

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "calls/method_table.hpp"
 #include "calls/session.hpp"
 #include "support/manual_time.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
@@ -52,6 +53,21 @@ struct CountingWaiter : Ready {
   CountingWaiter() : Ready([](Ready* self) noexcept { ++static_cast<CountingWaiter*>(self)->runs; }) {}
   int runs = 0;
 };
+
+inline std::string no_text(const MethodKey&) {
+  return {};
+}
+
+/// Table of one method with an attachment, which `serve` serves.
+inline MethodTable table_of(decltype(MethodEntry::serve_record) serve, bool chooses_landing) {
+  MethodKey key{12, 22, "serve", &no_text};
+  key.chooses_landing = chooses_landing;
+  MethodEntry entry{key, {}};
+  entry.kind = HandlerKind::kRecord;
+  entry.takes_attachment = true;
+  entry.serve_record = serve;
+  return MethodTable::build({entry}).value();
+}
 
 /// Key of the method that a ModelStream calls.
 inline MethodKey streamed_key() {

@@ -36,6 +36,8 @@ using calls_testing::CountingWaiter;
 using calls_testing::DeviceCarrier;
 using calls_testing::Ground;
 using calls_testing::ModelTarget;
+using calls_testing::no_text;
+using calls_testing::table_of;
 using testing::kFewerSteps;
 using wire::FrameFlags;
 
@@ -62,9 +64,6 @@ enum class Act : std::uint8_t {
 const char* const kActNames[] = {"sent",      "landed", "announces", "piece", "misplaced",
                                  "peer ends", "cancel", "drop",      "lost",  "time"};
 
-std::string no_text(const MethodKey&) {
-  return {};
-}
 const MethodKey kCalled{11, 22, "called", &no_text};
 
 class ModelCall final : public PendingCall {
@@ -91,7 +90,7 @@ enum class Side : std::uint8_t { kCaller, kServer, kServerWithRuns };
 
 class Run final : private SessionOwner {
  public:
-  Run(Ground& ground, Side side) : ground_(ground), side_(side), methods_(table()) {
+  Run(Ground& ground, Side side) : ground_(ground), side_(side), methods_(table_of(&serve, false)) {
     running = this;
     source_.fill(std::byte{'s'});
     landing_.fill(kGuard);
@@ -358,13 +357,6 @@ class Run final : private SessionOwner {
       runs.fill(Bytes{run.landing_}.first(kAllBytes / 2));  // nobody looks there any more
     }
     if (call.begin_answer(0) != nullptr) call.end_answer();
-  }
-  static MethodTable table() {
-    MethodEntry entry{{12, 22, "serve", &no_text}, {}};
-    entry.kind = HandlerKind::kRecord;
-    entry.takes_attachment = true;
-    entry.serve_record = &serve;
-    return MethodTable::build({entry}).value();
   }
 
   void on_session_ready(Session&) override {}
