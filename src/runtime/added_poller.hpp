@@ -40,7 +40,7 @@ class AddedPoller final : public FdWatch {
   bool looked_again_ = false;
 };
 
-// Whoever is asked may add and remove pollers.
+// A poller that is asked may add and remove others.
 [[gnu::always_inline]] inline std::size_t PollerChain::ask() {
   std::size_t handled = 0;
   AddedPoller* added = first_;

@@ -250,7 +250,8 @@ Result<Buffer> Connection::landing_memory(std::size_t bytes) {
   return Buffer::try_allocate(bytes);
 }
 
-// What the source holds back until the peer answers goes on: reading may not, before parts of it have left.
+// The source holds nothing back any more for answers of the peer, which are not read: reading may go on only
+// when parts of the source have left.
 void Connection::pause_receiving() {
   framer_.pause(true);
   if (pull_.is_ready() && send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);

@@ -36,7 +36,7 @@ Listener::Listener(Worker& worker, const ListenerOptions& options)
   worker.add_dependent();
 }
 
-// What waits is refused first: that needs the listener.
+// Requests that wait are refused first, which needs the listener.
 Listener::~Listener() {
   requests_.close();
   while (requests_.try_pop()) {

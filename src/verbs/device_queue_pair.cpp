@@ -14,7 +14,7 @@ namespace weft::verbs::detail {
 
 namespace {
 
-// What comes from the manager, and in part from the peer; no alternate path.
+// Attributes that the manager gives for each state, in part from the peer; none is of an alternate path.
 constexpr int kInitialised = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 constexpr int kToReceive = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
