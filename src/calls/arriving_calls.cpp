@@ -24,6 +24,9 @@ constexpr FixedFailure kStoodStill{StatusCode::kUnavailable, Layer::kRpc, Retry:
                                    "the request's attachment did not get on for the server's frame_timeout"};
 constexpr FixedFailure kTooLate{StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kNever,
                                 "the deadline passed before the request's attachment was there"};
+constexpr FixedFailure kPeerEndedBefore{
+    StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
+    "the peer ended its side of the connection before the request's attachment was there"};
 constexpr FixedFailure kNoMemoryToAsk{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
                                       "out of memory to ask for a request's attachment"};
 
@@ -66,6 +69,7 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
 }
 
 Status ArrivingCalls::ask_for(ArrivingAttachment& attachment) noexcept {
+  if (peer_ended_) return Status::of<kPeerEndedBefore>();
   try {
     table_.reserve_one();
   } catch (const std::bad_alloc&) {
@@ -151,6 +155,25 @@ void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
     connection_.abandon_landing();
   }
   leave(attachment);
+}
+
+// Those that were given up wait for a device, which goes on by itself.
+bool ArrivingCalls::end_all() {
+  peer_ended_ = true;
+  bool some = false;
+  IntrusiveList<ArrivingAttachment, ArrivingAttachmentTag> given_up;
+  while (!arriving_.empty()) {
+    ArrivingAttachment& attachment = arriving_.front();
+    if (attachment.is_given_up()) {
+      given_up.push_back(arriving_.pop_front());
+      continue;
+    }
+    remove(attachment);
+    attachment.on_failed(Status::of<kPeerEndedBefore>());
+    some = true;
+  }
+  arriving_.splice_back(given_up);
+  return some;
 }
 
 void ArrivingCalls::drop_all() noexcept {

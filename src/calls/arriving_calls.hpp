@@ -48,7 +48,7 @@ class ArrivingCallsOwner {
 /// RpcLimits::frame_timeout ends.
 ///
 ///   begin(), ask_for() --pieces--> arriving --the last one--> on_whole()
-///                                     |  refused, late, cancelled, dropped
+///                                     |  refused, late, cancelled, dropped, the peer ended its side
 ///                                     '--> its memory is free, and pieces that still come for it are skipped
 ///
 /// Thread: the connection's loop.
@@ -93,6 +93,9 @@ class ArrivingCalls {
   void remove(ArrivingAttachment& attachment) noexcept;
   /// A time of `attachment` is over: its deadline, that in which it has to get on, or a wait for its memory.
   void on_time(ArrivingAttachment& attachment);
+  /// The peer has ended its side: fails those that are not whole, and any that is asked for later. False when
+  /// there were none.
+  bool end_all();
   /// The connection is gone.
   void drop_all() noexcept;
 
@@ -117,6 +120,7 @@ class ArrivingCalls {
   /// The one of which bytes are being received; null when nobody wants them any more.
   ArrivingAttachment* landing_ = nullptr;
   std::size_t landing_bytes_ = 0;
+  bool peer_ended_ = false;
 };
 
 }  // namespace weft::detail

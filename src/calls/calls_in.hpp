@@ -57,6 +57,9 @@ class CallsIn final : private ArrivingCallsOwner {
   bool has_begun_early() const { return early_; }
   /// Returns those whose attachments are coming in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
+  /// The peer has ended its side: streams end, and attachments that are not whole. False when there were
+  /// none.
+  bool give_up_what_arrives();
   /// Returns those that have a record.
   ServedList& calls() { return calls_; }
   /// Returns the one of `id` that has a record; null when there is none.

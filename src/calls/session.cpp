@@ -405,7 +405,7 @@ void Session::on_drained() {
 }
 
 bool Session::owes_more() {
-  const bool gave_up = state_ != State::kHalfClosed && in_.calls().give_up_streams();
+  const bool gave_up = state_ != State::kHalfClosed && in_.give_up_what_arrives();
   if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;

@@ -87,6 +87,19 @@ TEST_F(PiecesFromAPeer, AreServedHoweverTheyAreCut) {
   expect_sum(peer);
 }
 
+TEST_F(PiecesFromAPeer, WhichEndsItsSideBeforeTheLastOneAreAnsweredAtOnce) {
+  ServerOptions options;
+  options.limits.frame_timeout = 24h;
+  Server& server = serve_all(std::move(options));
+  HostilePeer peer = greeted(server);
+  peer.send(announcement(1, kWhole) + announcement(2, kWhole) + piece({.id = 2, .offset = 0, .bytes = 80}));
+  ::shutdown(peer.fd(), SHUT_WR);
+  expect_code(peer, 1, StatusCode::kUnavailable);
+  expect_code(peer, 2, StatusCode::kUnavailable);
+  EXPECT_TRUE(peer.closed_by_other_side());
+  EXPECT_TRUE(at_rest(server));
+}
+
 TEST_F(PiecesFromAPeer, ThatDoNotComeNextEndTheConnectionAndAreCounted) {
   Server& server = serve_all();
   const std::string begun = announcement(2, kWhole) + piece({.id = 2, .offset = 0, .bytes = 80});

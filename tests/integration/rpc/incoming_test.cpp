@@ -383,6 +383,54 @@ TEST_F(Incoming, PiecesThatNobodyAskedForAreDropped) {
   EXPECT_EQ(store.memory[kSome - 1], std::byte{'x'});
 }
 
+// Nothing of what the handler waits for can come any more, however long it may take.
+TEST_F(Incoming, EndsAtOnceWhenItsPeerHasEndedItsSide) {
+  ServerOptions options;
+  options.limits.frame_timeout = 24h;
+  Server& server = serve_store(std::move(options));
+  const std::string requests[] = {announcement(detail::method_key<&Store::put>, std::uint64_t{kSome}),
+                                  announcement(detail::method_key<&Store::keep>)};
+  for (const std::string& request : requests) {
+    for (const std::uint64_t begun : {0u, 8u}) {
+      RawPeer peer{server.urls().front()};
+      peer.send_hello();
+      peer.send(request);
+      ASSERT_TRUE(turn_until(loop(), [&] {
+        return peer.write_some() && peer.read_some() && !peer.frames_of(wire::FrameType::kContinue).empty();
+      }));
+      const wire::PieceHead piece{.id = 1, .offset = 0, .bytes = begun};
+      if (begun != 0) peer.send(frame_bytes(piece.header(), {}, std::string(begun, 'x')));
+      ASSERT_TRUE(peer.write_some() && peer.all_written());
+      peer.end_sending();
+      bool open = true;
+      ASSERT_TRUE(turn_until(loop(), [&] {
+        open = open && peer.read_some();
+        return !open;
+      })) << "the server ends its side too";
+      ASSERT_EQ(peer.answers().size(), 1u);
+      EXPECT_EQ(wire::AnswerView{peer.answers().front()}.code(),
+                static_cast<unsigned>(StatusCode::kUnavailable));
+    }
+  }
+  EXPECT_TRUE(store.kept.empty());
+}
+
+TEST_F(Incoming, IsNotAskedForWhenItsPeerHasEndedItsSide) {
+  Server& server = serve_store();
+  RawPeer peer{server.urls().front()};
+  peer.send_hello();
+  peer.send(announcement(detail::method_key<&Store::put_later>, std::uint64_t{kSome}));
+  ASSERT_TRUE(turn_until(loop(), [&] { return peer.write_some() && store.asked == 1; }));
+  peer.end_sending();
+  // It asks whether the peer is still there.
+  ASSERT_TRUE(turn_until(
+      loop(), [&] { return peer.read_some() && !peer.frames_of(wire::FrameType::kPing).empty(); }));
+  store.open.set();
+  ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.answers().size() == 1; }));
+  EXPECT_EQ(wire::AnswerView{peer.answers().front()}.code(), static_cast<unsigned>(StatusCode::kUnavailable));
+  EXPECT_TRUE(peer.frames_of(wire::FrameType::kContinue).empty());
+}
+
 TEST_F(Incoming, ThatDoesNotComeIsGivenUp) {
   ServerOptions options;
   options.limits.frame_timeout = 50ms;

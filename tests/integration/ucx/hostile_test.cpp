@@ -3,6 +3,8 @@
 // connection ends with a status; the worker, which it shares with an honest client in error mode peer, lives.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "integration/carrier_misdeeds.hpp"
 #include "integration/ucx/raw_ucx_peer.hpp"
 #include "integration/ucx/ucx_testing.hpp"
@@ -159,9 +161,14 @@ TEST_P(UcxHostilePeers, WhoNeverComesUpIsOneOfAFewAndGivesAllBackInTime) {
   const bool shares_a_worker = mode_ == UcxErrorMode::kPeer;
   for (std::size_t i = 0; i < kAtATime; ++i) EXPECT_TRUE(peers[i]->hear(wire::CarrierStep::kAddress));
   if (!shares_a_worker) {
-    for (std::size_t i = kAtATime; i < peers.size(); ++i) {
-      EXPECT_FALSE(peers[i]->stream().readable_within(0ms)) << i << " is brought up as well";
-    }
+    // Where this takes long, some of the first ones have had their time, and were told so before another had
+    // its turn.
+    const auto has_heard = [](const std::unique_ptr<RawUcxPeer>& peer) {
+      return peer->stream().readable_within(0ms);
+    };
+    const auto brought_up = std::count_if(peers.begin() + kAtATime, peers.end(), has_heard);
+    const auto given_up = std::count_if(peers.begin(), peers.begin() + kAtATime, has_heard);
+    EXPECT_LE(brought_up, given_up) << "more are brought up at a time";
   }
   // The others may get their turn when the first ones have had their time, and not come up either.
   for (const auto& each : peers) {
