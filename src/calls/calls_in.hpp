@@ -39,8 +39,8 @@ class CallsIn final : private ArrivingCallsOwner {
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
-  /// Such a request is served once its short attachment is here. Otherwise a handler chooses the place of
-  /// that, or nobody wants it.
+  /// True when such a request is served once its short attachment is here. Otherwise a handler chooses the
+  /// place of that, or nobody wants it.
   bool takes_whole(wire::RequestView request) const;
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
@@ -73,7 +73,7 @@ class CallsIn final : private ArrivingCallsOwner {
 
   /// Belongs to a request beside its frame.
   struct Arrived {
-    /// From when the frame was here, not the attachment.
+    /// Deadline of the call, counted from when its frame was here, not its attachment.
     Deadline deadline{};
     Buffer attachment{};
     /// Bytes in place of it that stay while the request is received. They are not charged yet.

@@ -97,7 +97,7 @@ class Witness {
     passed_ = Descriptor{ends[1]};
   }
   int passed() const { return passed_.get(); }
-  /// From now on only copies are left.
+  /// Closes the descriptor itself: only copies are left.
   void let_go() { passed_ = Descriptor{}; }
   bool all_closed() const {
     char byte;

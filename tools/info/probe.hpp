@@ -25,7 +25,7 @@ struct Probe {
   bool same_host = false;
   /// All that the carrier says of itself; empty when the stream carries the bytes.
   std::string description;
-  /// Why the stream carries the bytes although both sides offered the carrier.
+  /// Reason for which the stream carries the bytes although both sides offered the carrier.
   std::string refusal;
   /// The carriers that this side offers and that do not carry the bytes, with the reasons.
   std::vector<PassedOverCarrier> passed_over;

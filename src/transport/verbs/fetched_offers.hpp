@@ -103,7 +103,7 @@ class FetchedOffers {
   /// Nobody wants the next `bytes`: those that are offered at the beginning count as fetched. Returns how
   /// many.
   std::size_t skip(std::size_t bytes) noexcept;
-  /// Into the landing or, with `ahead`, anywhere.
+  /// True while the device reads into the landing or, with `ahead`, into any memory.
   bool reads_under_way(bool ahead = true) noexcept;
   /// The landing is not read into, and not used any more. Returns how much has landed and was not
   /// reported.

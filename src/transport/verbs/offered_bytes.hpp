@@ -78,7 +78,7 @@ class OfferedBytes {
   void withdraw(TimePoint now) noexcept;
   /// Returns when that was done last.
   TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
-  /// After that answer: nothing is begun any more. Returns how much of it is done.
+  /// Ends what was begun, once that answer is here. Returns how much of it is done.
   std::size_t take_back() noexcept;
   /// Nobody reads any more.
   void end() noexcept;

@@ -33,7 +33,7 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
                 }};
 }
 
-/// Also where rdma_cm chooses.
+/// True also where rdma_cm chooses.
 bool has_gid_wanted(const verbs::Port& port, const VerbsOptions& options) {
   if (!options.gid_index || options.connect_by == VerbsConnect::kRdmaCm) return true;
   return std::any_of(port.gids.begin(), port.gids.end(),

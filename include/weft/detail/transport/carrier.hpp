@@ -149,9 +149,10 @@ class Carrier {
     static_cast<void>(bytes);
     return 0;
   }
-  /// After a receive() that said kBegun, of a landing of which `left` bytes are to come: attachments behind
-  /// it may be moved to their places as well, as far as `ahead` knows these. Each is received in its turn all
-  /// the same, with the place that it was moved to as its landing, or is skipped. May be called again.
+  /// Lets attachments behind a landing be moved to their places as well, as far as `ahead` knows these.
+  /// Called after a receive() that said kBegun, while `left` bytes of that landing are to come. Each is
+  /// received in its turn all the same, with the place that it was moved to as its landing, or is skipped.
+  /// May be called again.
   virtual void read_ahead(std::size_t left, LandingsAhead& ahead) {
     static_cast<void>(left);
     static_cast<void>(ahead);

@@ -118,7 +118,7 @@ class Connection final : public ConnectionEnds,
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
-  /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called
+  /// Sends what `source` has besides what is queued, part by part: a bounded share of each turn. Called
   /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
   /// on_closed. `announcing` of the queued frames, not counted before, only go with what `source` has, or
   /// with what the peer's source has; they do not count as other traffic (Company).
@@ -168,7 +168,8 @@ class Connection final : public ConnectionEnds,
 
   /// The carrier's. Settled once on_hello is called.
   const Capabilities& capabilities() const { return *capabilities_; }
-  /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
+  /// Says what carries the bytes, and why; valid from on_hello until the connection ends. It makes strings,
+  /// so it is not for where things have to be fast.
   CarrierReport carrier_report() const;
 
  private:
