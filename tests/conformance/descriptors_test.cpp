@@ -32,7 +32,7 @@ std::string text_in(const Descriptor& memory) {
 }
 
 /// One side's end of a carrier: it passes as many memories as it is told to, takes the peer's, and never
-/// comes up, so that the stream goes on.
+/// comes up, so that the base carrier goes on.
 struct EndLog {
   std::size_t passes = 0;
   std::string text{};

@@ -27,8 +27,8 @@ namespace weft::detail::verbs_carrier {
 ///      |--skip(): nobody wants it: told: fetched--> gone
 ///      '--no landing that the device knows, or withdrawn: told: declined--> gone
 ///
-/// A read has one place at the peer, and fills up to `segments_max` pieces of a landing. So an offer that
-/// names several runs consists of as many parts, one whose landing has more pieces is parted, and each part
+/// A read has one place at the peer, and fills up to `segments_max` runs of a landing. So an offer that
+/// names several runs consists of as many parts, one whose landing has more runs is parted, and each part
 /// goes that way on its own. Parts of an offer have one place in the inbox together, and are told together,
 /// as far as they were read.
 ///

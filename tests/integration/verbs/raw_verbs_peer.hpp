@@ -30,7 +30,7 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
 
   RawVerbsPeer(const std::string& url, verbs::Driver& driver, Loop& loop)
       : RawCarrierPeer(url, wire::CarrierKind::kVerbs), driver_(driver), loop_(loop) {}
-  ~RawVerbsPeer() { stream().close(); }
+  ~RawVerbsPeer() { base().close(); }
 
   bool greet(const std::string& offer = {static_cast<char>(kMessageVersion)}) {
     return RawCarrierPeer::greet(offer);

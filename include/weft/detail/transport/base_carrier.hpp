@@ -14,7 +14,7 @@ namespace weft::detail {
 
 class DescriptorPassing;
 
-/// Carrier that connections begin on, their stream: it knows both ends and who is there, and stays beside the
+/// Carrier that connections begin on: it knows both ends and who is there, and stays beside the
 /// carrier that takes over from it.
 class BaseCarrier : public Carrier {
  public:

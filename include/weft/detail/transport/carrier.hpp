@@ -113,8 +113,8 @@ class CarrierOwner {
 ///
 ///   made --report_to()--> used --shut()--> shut
 ///
-/// A connection begins on one (its stream, a BaseCarrier), and may go on by another that was brought up
-/// (CarrierEnd); the stream stays beside that one, and when the stream ends the peer is gone.
+/// A connection begins on one (its BaseCarrier), and may go on by another that was brought up
+/// (CarrierEnd); the base carrier stays beside that one, and when it ends the peer is gone.
 class Carrier {
  public:
   Carrier() = default;
@@ -197,7 +197,7 @@ class Carrier {
   /// an end_sending(), on_writable() follows.
   virtual bool all_left() const { return true; }
 
-  /// The stream beside it has ended: takes in what the peer sent before.
+  /// The base carrier beside it has ended: takes in what the peer sent before.
   virtual void catch_up() {}
   /// Ends it in both directions, at once. All memory that it was given is free afterwards, and its owner
   /// hears no more. Nothing but its end follows.
