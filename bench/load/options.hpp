@@ -109,7 +109,7 @@ struct ServerOptions {
 struct TokenFlags {
   /// Empty: that of the environment variable WEFT_TOKEN, if there is one.
   std::string file{};
-  /// Also where others on the way can read it.
+  /// Sends it also where others on the way can read it.
   bool in_plain = false;
 };
 
@@ -136,7 +136,7 @@ struct ClientOptions {
   UcxFlags ucx = {};
   RdmaFlags rdma = {};
   TlsFlags tls = {};
-  /// Without it nothing runs beside the calls, and no timer is watched.
+  /// Work beside the calls; without it none runs, and no timer is watched.
   std::optional<BesideFlags> beside = {};
   TokenFlags token = {};
   bool json = false;

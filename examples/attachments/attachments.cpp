@@ -33,9 +33,9 @@ weft::Task<int> ask(weft::Client& client) {
   // begin: gather
   const std::string left = "gathered ";
   const std::string right = "from two places";
-  const std::vector<weft::Bytes> pieces{weft::as_bytes(left), weft::as_bytes(right)};
+  const std::vector<weft::Bytes> runs{weft::as_bytes(left), weft::as_bytes(right)};
   // No landing: the answer brings its own memory.
-  weft::CallOptions gathered{.attachment = std::span{pieces}};
+  weft::CallOptions gathered{.attachment = std::span{runs}};
   auto second = co_await client.call<capitals>(gathered).with_attachment();
   if (!second.ok()) co_return 1;
   std::printf("%.*s\n", static_cast<int>(second->value), weft::as_text(second->attachment.bytes()).data());

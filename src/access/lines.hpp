@@ -13,7 +13,7 @@ namespace weft::detail {
 /// One line of a file of rules or tokens that says something.
 struct Line {
   std::size_t number = 0;
-  /// At least one; each a part of the text, without its quotes.
+  /// One word or more; each is a part of the text, without its quotes.
   std::vector<std::string_view> words{};
 };
 

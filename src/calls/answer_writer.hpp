@@ -43,8 +43,8 @@ class AnswerWriter final : public AnswerSink {
   void wake_room_waiter() override;
   /// The connection is gone: what is answered goes nowhere, and has room.
   void lose_connection() { set_gone(); }
-  /// Then as many of those that wait for room as `left` says go on, and are counted down. False when some are
-  /// left.
+  /// Lets as many of those that wait for room go on as `left` says, once the connection is lost, and counts
+  /// them down. False when some are left.
   bool wake_some(std::size_t& left);
 
  private:

@@ -20,10 +20,10 @@ Attachment::Attachment(AttachmentView runs, Buffer owner) : owner_(std::move(own
   }
   runs_->bytes = runs.bytes();
   if (!runs.is_list()) return;
-  runs_->list = std::make_unique_for_overwrite<Bytes[]>(runs.pieces());
+  runs_->list = std::make_unique_for_overwrite<Bytes[]>(runs.count());
   std::size_t count = 0;
-  for (std::size_t i = 0; i < runs.pieces(); ++i) {
-    if (!runs.piece(i).empty()) runs_->list[count++] = runs.piece(i);
+  for (std::size_t i = 0; i < runs.count(); ++i) {
+    if (!runs.run(i).empty()) runs_->list[count++] = runs.run(i);
   }
   const AttachmentView kept{std::span<const Bytes>{runs_->list.get(), count}};
   runs_->view = runs.is_shared() ? kept.shared() : kept;

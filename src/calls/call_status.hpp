@@ -46,7 +46,7 @@ Status check_runs(std::string_view what, RunsFault fault);
 /// The failure that ends a connection whose peer sent a piece of an attachment that does not come next.
 Status misplaced_piece(wire::PieceView piece);
 
-/// From within a catch: what was thrown while an argument was encoded.
+/// Makes a status of what was thrown while an argument was encoded. Called from within a catch.
 Status status_of_encoding() noexcept;
 
 /// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is

@@ -43,7 +43,7 @@ class Grants {
 /// brought counts for another without the same token. Thread: the connection's loop.
 class CallerCheck {
  public:
-  /// At least one of the first two; all outlive it. The server has `methods` methods.
+  /// `authenticator` or `authorizer` may be null, not both; all outlive it. The server has `methods` methods.
   CallerCheck(Authenticator* authenticator, Authorizer* authorizer, const Identity& peer, std::size_t methods)
       : authenticator_(authenticator), authorizer_(authorizer), peer_(peer), methods_(methods) {
     of_peer_.begin(peer);

@@ -479,11 +479,6 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
-bool CallsIn::give_up_what_arrives() {
-  const bool some = arriving_calls_ != nullptr && arriving_calls_->end_all();
-  return calls_.give_up_streams() || some;
-}
-
 // A handler that waits for room goes on before its call is told.
 bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();

@@ -39,8 +39,8 @@ class CallsIn final : private ArrivingCallsOwner {
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
-  /// Such a request is served once its short attachment is here. Otherwise a handler chooses the place of
-  /// that, or nobody wants it.
+  /// True when such a request is served once its short attachment is here. Otherwise a handler chooses the
+  /// place of that, or nobody wants it.
   bool takes_whole(wire::RequestView request) const;
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
@@ -57,9 +57,6 @@ class CallsIn final : private ArrivingCallsOwner {
   bool has_begun_early() const { return early_; }
   /// Returns those whose attachments are coming in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
-  /// The peer has ended its side: streams end, and attachments that are not whole. False when there were
-  /// none.
-  bool give_up_what_arrives();
   /// Returns those that have a record.
   ServedList& calls() { return calls_; }
   /// Returns the one of `id` that has a record; null when there is none.
@@ -76,7 +73,7 @@ class CallsIn final : private ArrivingCallsOwner {
 
   /// Belongs to a request beside its frame.
   struct Arrived {
-    /// From when the frame was here, not the attachment.
+    /// Deadline of the call, counted from when its frame was here, not its attachment.
     Deadline deadline{};
     Buffer attachment{};
     /// Bytes in place of it that stay while the request is received. They are not charged yet.

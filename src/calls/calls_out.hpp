@@ -45,7 +45,7 @@ class CallsOut {
   void sent(CallDetails* details, std::uint64_t id);
   /// Replaces sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
-  /// Afterwards nobody writes to memory of `exchange`, which may end, any more: waits for a device.
+  /// Sees to it that nobody writes to memory of `exchange`, which may end, any more: waits for a device.
   void take_landing_back(Exchange& exchange);
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
   /// what runs there counts among what may run there.
@@ -63,8 +63,8 @@ class CallsOut {
   /// `call` has left the table, and waits until its attachment may be taken over. It hears on_lost() if the
   /// connection goes before that. No more of the attachment is queued.
   void await_memory(PendingCall& call) noexcept;
-  /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
-  /// is closed with `text`.
+  /// Copies what is left to send, so that the caller's memory is no longer read from. When memory for the
+  /// copy is out, the connection is closed with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);
 
   void on_answer(const Frame& frame, const ChunkRef& chunk) {

@@ -12,10 +12,10 @@ class GettingOn {
  public:
   /// It is looked at from now on; its connection has received so many bytes.
   void begin(std::uint64_t received_by_connection) noexcept { of_connection_ = received_by_connection; }
-  /// Since this was asked last, the attachment of `bytes` has got on: by 64 KiB, or a 1024th part if that is
-  /// more; `received` of it are there. Or its connection has, by 64 KiB: a piece is under way, or it is
-  /// another's turn. That is good for a while only, so that nobody keeps memory for ever by sending a little
-  /// for something else.
+  /// True when the attachment of `bytes`, of which `received` are there, has got on since this was asked
+  /// last: by 64 KiB, or a 1024th part if that is more. True also when its connection has, by 64 KiB: a piece
+  /// is under way, or it is another's turn. That is good for a while only, so that nobody keeps memory for
+  /// ever by sending a little for something else.
   bool look(std::size_t received, std::size_t bytes, std::uint64_t received_by_connection) noexcept {
     const bool itself = received - of_attachment_ >= std::max(kStepBytes, bytes / kStepsMax);
     const bool connection = received_by_connection - of_connection_ >= kStepBytes;

@@ -97,7 +97,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool begun_ = false;
   bool has_chosen_ = false;
   bool ended_ = false;
-  /// Why nobody wants it: the caller's cancel comes without a reason of its own.
+  /// Reason for which nobody wants it: the caller's cancel comes without one of its own.
   CancelReason cancelled_ = CancelReason::kPeerCancelled;
 };
 

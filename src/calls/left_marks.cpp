@@ -15,12 +15,12 @@ void LeftMarks::begin(OutgoingAttachment& attachment, std::uint64_t bytes,
   attachment_ = &attachment;
   progress_ = progress;
   bytes_left_ = bytes;
-  part_ = 0;
+  piece_ = 0;
   attachment.mark_with(*this);
 }
 
 bool LeftMarks::append(Outbox& outbox, std::size_t bytes) noexcept {
-  part_ = std::max(part_, bytes);
+  piece_ = std::max(piece_, bytes);
   ++standing_;
   if (outbox.append_leased({}, *this)) return true;
   --standing_;
@@ -30,9 +30,9 @@ bool LeftMarks::append(Outbox& outbox, std::size_t bytes) noexcept {
 void LeftMarks::on_released(bool sent) noexcept {
   --standing_;
   if (sent) {
-    const std::uint64_t part = std::min<std::uint64_t>(part_, bytes_left_);
-    bytes_left_ -= part;
-    if (progress_ != nullptr) progress_->count_sent(part);
+    const std::uint64_t piece = std::min<std::uint64_t>(piece_, bytes_left_);
+    bytes_left_ -= piece;
+    if (progress_ != nullptr) progress_->count_sent(piece);
   }
   attachment_->on_mark_released(sent);
 }

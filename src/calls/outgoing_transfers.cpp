@@ -93,7 +93,7 @@ std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool i
 }
 
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
-std::size_t OutgoingTransfers::queue_part(bool peer_answers) noexcept {
+std::size_t OutgoingTransfers::queue_piece(bool peer_answers) noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;

@@ -55,7 +55,7 @@ class OutgoingTransfers final : public OutboxSource {
   /// The connection is gone.
   void drop_all() noexcept;
 
-  std::size_t queue_part(bool peer_answers) noexcept override;
+  std::size_t queue_piece(bool peer_answers) noexcept override;
   bool has_more() const noexcept override {
     return !waiting_.empty() || (pacing_ != nullptr && pacing_->has_resting());
   }

@@ -27,7 +27,7 @@ void leave_timeouts(PendingCall& call, CallRequest& request) noexcept {
   static_cast<ListHook<TargetCallTag>&>(call).unlink();
 }
 
-/// From now on `timer` looks for the memory that the call's connection has.
+/// Makes `timer` look for the memory that the call's connection has.
 void look_for_memory(Loop& loop, CallRequest& request, Timer& timer) {
   request.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
   loop.arm(timer, loop.now() + kMemoryLook);

@@ -15,7 +15,7 @@ namespace weft::detail {
 struct Refusal {
   RefusalReason reason;
   Status status;
-  /// Beside what `status` says of it, which may be one that cannot say anything.
+  /// Time to wait before a next try, also told beside `status`, which may be one that cannot say it.
   Duration retry_after{};
 };
 

@@ -99,6 +99,13 @@ bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) 
   return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
 }
 
+// Nothing more comes from the peer: ends streams, and attachments that are not whole. False when there were
+// none.
+bool give_up_what_arrives(CallsIn& in) {
+  const bool some = in.arriving_calls() != nullptr && in.arriving_calls()->end_all();
+  return in.calls().give_up_streams() || some;
+}
+
 // A failure is the peer's breach of the protocol.
 Result<Landing> place_of(wire::PieceView piece, CallsIn& in, CallsOut& out, SessionStreams& streams) {
   if (piece.of_item()) return streams.on_piece(piece);
@@ -405,7 +412,7 @@ void Session::on_drained() {
 }
 
 bool Session::owes_more() {
-  const bool gave_up = state_ != State::kHalfClosed && in_.give_up_what_arrives();
+  const bool gave_up = state_ != State::kHalfClosed && give_up_what_arrives(in_);
   if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;

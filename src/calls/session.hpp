@@ -49,7 +49,7 @@ struct SessionSetup {
   const RpcLimits& limits;
   CallsHost& host;
   Logger& logger;
-  /// From start() to the peer's whole hello.
+  /// Time from start() to the peer's whole hello.
   Duration hello_timeout;
   bool checksums = false;
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
@@ -120,8 +120,8 @@ class Session final : public ListHook<SessionTag>,
   bool may_be_called() const { return life_.asked; }
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
-  /// After its end: tells as many of its calls as `left` says, and counts them down. False when some are
-  /// left.
+  /// Called after its end: tells as many of its calls as `left` says, and counts them down. False when some
+  /// are left.
   bool end_some(std::size_t& left) noexcept;
 
   /// Ends it soon: on_session_closed comes from the loop.

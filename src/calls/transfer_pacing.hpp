@@ -28,7 +28,7 @@ class TransferPacing final : private Timer {
   /// Gives the first of those that wait that is due; those before it rest from now on. Null when there is
   /// none, and then `source` is pulled again when there may be.
   OutgoingTransfer* next_due() noexcept;
-  /// A part of `transfer`, of `bytes`, goes.
+  /// A piece of `transfer`, of `bytes`, goes.
   void take(OutgoingTransfer& transfer, std::size_t bytes) noexcept;
   bool has_resting() const noexcept { return !resting_.empty(); }
   /// One of them has left its list.

@@ -11,7 +11,8 @@ namespace weft::detail {
 
 namespace {
 
-/// Between two looks at an endpoint whose URL or options are no good: only another build would know better.
+/// Time between two looks at an endpoint whose URL or options are no good: only another build would know
+/// better.
 constexpr Duration kHopelessInterval = std::chrono::seconds{5};
 
 bool is_hopeless(const Status& failure) noexcept {

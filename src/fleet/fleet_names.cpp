@@ -12,7 +12,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Between two tries to do what there was no memory for.
+/// Time between two tries to do what there was no memory for.
 constexpr Duration kMemoryPause = std::chrono::seconds{1};
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace weft::detail {
 
 /// Meaning of an answer of etcd for a name.
 struct EtcdNews {
-  /// Why what etcd said could not be read; ok when it could.
+  /// Reason for which etcd's words could not be read; ok when they could.
   Status failure{};
   /// Revision of a range; changes from the next one on are to be watched.
   std::int64_t revision = 0;
@@ -35,7 +35,7 @@ class EtcdTable {
   EtcdNews begin(std::string_view range, const NameSnapshot& before);
   /// Reads whole lines of the answer to watch_request().
   EtcdNews follow(std::string_view lines, const NameSnapshot& before);
-  /// About the bytes that are looked at to tell of a change.
+  /// Estimate of the bytes that are looked at to tell of a change.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

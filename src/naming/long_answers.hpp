@@ -17,7 +17,7 @@ namespace weft::detail {
 /// just being read.
 class LongAnswers {
  public:
-  /// About two thousand servers, which are read in a millisecond.
+  /// Length of an answer of about two thousand servers, which is read in a millisecond.
   static constexpr std::size_t kInTurnBytesMax = 65536;
 
   static bool is_long(std::size_t bytes) noexcept { return bytes > kInTurnBytesMax; }

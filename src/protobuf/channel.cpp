@@ -43,7 +43,8 @@ class BlockingDone final : public google::protobuf::Closure {
     lost_ = !begun_;
     done_.notify_one();
   }
-  /// Once it is begun, the loop sees to the deadline.
+  /// Blocks until the call is done, or `at_most` if it was not begun by then; once it is, the loop sees to
+  /// the deadline.
   Waited wait(Deadline at_most) {
     std::unique_lock lock(mutex_);
     const auto is_over = [this] { return is_done_ || lost_; };

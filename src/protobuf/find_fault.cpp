@@ -57,8 +57,8 @@ class Walker {
   }
 
  private:
-  /// On the way back from what is wrong, for that alone wants a path. The beginning of a long one says
-  /// enough.
+  /// Notes the path on the way back from what is wrong, for that alone wants one. The beginning of a long one
+  /// says enough.
   bool came_from(const FieldDescriptor* field, std::uint32_t number) {
     constexpr std::size_t kPathShown = 60;
     path_.insert(0, field != nullptr ? "." + field->name() : ".#" + std::to_string(number));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "runtime/internal_watch.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/poller.hpp"
 #include "weft/detail/runtime/poller_chain.hpp"
@@ -13,7 +14,7 @@ namespace weft::detail {
 /// that is removed stays as an empty place until no one walks the list.
 class AddedPoller final : public FdWatch {
  public:
-  explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) { be_internal(); }
+  explicit AddedPoller(Poller& poller) noexcept : FdWatch(Internal{}), poller_(&poller) {}
 
   std::size_t poll() {
     const std::size_t handled = poller_->poll();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/descriptor.hpp"
+#include "runtime/internal_watch.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
@@ -14,7 +15,7 @@ namespace weft::detail {
 class Alarm final : public FdWatch {
  public:
   /// `timer` is a timerfd, and off.
-  explicit Alarm(Descriptor timer) noexcept : timer_(std::move(timer)) { be_internal(); }
+  explicit Alarm(Descriptor timer) noexcept : FdWatch(Internal{}), timer_(std::move(timer)) {}
 
   int descriptor() const noexcept { return timer_.get(); }
   /// Returns what it was last set to, and max() when it is off or went off.

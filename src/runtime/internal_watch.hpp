@@ -5,11 +5,13 @@
 
 namespace weft::detail {
 
+struct FdWatch::Internal {};
+
 /// A descriptor whose only purpose is to end the loop's wait; what it means is looked at anyway in every
 /// turn.
 class InternalWatch final : public FdWatch {
  public:
-  InternalWatch() noexcept { be_internal(); }
+  InternalWatch() noexcept : FdWatch(Internal{}) {}
   void on_ready(Readiness) override {}
 };
 

@@ -41,7 +41,7 @@ class Loop::TurnGuard {
     current_ = outer_;
     loop_.in_turn_ = false;
   }
-  /// From now on a child that is forked inside a turn is in none: the turn is its parent's.
+  /// Sees to it that a child that is forked inside a turn is in none: the turn is its parent's.
   static void leave_to_parents() {
     [[maybe_unused]] static const int registered =
         ::pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });

@@ -6,18 +6,18 @@
 
 namespace weft::detail {
 
-/// Hears the base carrier, the stream, once it has nothing to carry any more: what happens on it is the
+/// Hears the base carrier once it has nothing to carry any more: what happens on it is the
 /// peer's end. Thread: the loop's.
 class BaseWatch final : public CarrierOwner {
  public:
   /// Both must outlive it.
   BaseWatch(BaseCarrier& base, BringUpHost& host) : base_(base), host_(host) {}
 
-  /// The stream reports here from now on.
+  /// The base carrier reports here from now on.
   void begin() { base_.report_to(*this); }
-  /// Looks whether the stream has ended. Nobody tells again what happened before begin().
+  /// Looks whether the base carrier has ended. Nobody tells again what happened before begin().
   void look();
-  /// Returns how a connection ends whose peer sends on the stream after it moved.
+  /// Returns how a connection ends whose peer sends on the base carrier after it moved.
   Status stray_bytes() const;
 
   bool receives() const override { return true; }

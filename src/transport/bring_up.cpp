@@ -95,7 +95,7 @@ Status BringUp::on_hello(const wire::Hello& hello) {
 // the others.
 Status BringUp::try_next() {
   if (!candidates_.next()) {
-    if (Status status = candidates_.check_stream_will_do(); !status.ok()) return status;
+    if (Status status = candidates_.check_base_will_do(); !status.ok()) return status;
     state_ = State::kDecided;
     descriptors_.end();
     host_.on_carrier_decided();
@@ -232,7 +232,7 @@ void BringUp::on_readable() {
 }
 
 // A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the
-// carrier here has mostly broken it there, and then the stream goes on.
+// carrier here has mostly broken it there, and then the base carrier goes on.
 void BringUp::on_failed(Status why) {
   if (decided()) return host_.on_bring_up_failed(std::move(why));
   if (attempt_.ours == Verdict::kUp) {

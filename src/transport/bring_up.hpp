@@ -21,42 +21,42 @@
 
 namespace weft::detail {
 
-/// Brings another carrier up beside the stream, between the peer's hello and everything else, in place of the
-/// connection's sink. It alone knows both: the connection has one carrier at a time, and once that is not the
-/// stream, this has the stream watched for the peer's end. When one candidate cannot be had, the next is
-/// tried; all of them together get CarrierChoices::bring_up_timeout.
+/// Brings another carrier up beside the base carrier, between the peer's hello and everything else, in place
+/// of the connection's sink. It alone knows both: the connection has one carrier at a time, and once that is
+/// not the base carrier, this has the base carrier watched for the peer's end. When one candidate cannot be
+/// had, the next is tried; all of them together get CarrierChoices::bring_up_timeout.
 ///
 ///   kHello    the peer's hello is not here
 ///   kAddress  both offer a carrier: our address is sent, if it is known yet, and the peer's is awaited;
 ///             again for each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
-///   kProving  of a stream with a secret: each side proves on the carrier that it is the stream's other end
+///   kProving  when the base carrier has a secret: each proves on the carrier that it is at its other end
 ///   kVerdict  our verdict is sent, the peer's is awaited
-///   kDecided  both use the carrier, or the stream if it does not move()
+///   kDecided  both use the carrier, or the base carrier if it does not move()
 ///
 /// The peer's messages may come sooner than ours are sent: its verdict is kept until ours is there.
 /// Thread: the loop's.
 class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
-  /// `stream` must outlive it.
-  BringUp(Loop& loop, BringUpHost& host, BaseCarrier& stream, std::shared_ptr<const CarrierChoices> carriers)
+  /// `base` must outlive it.
+  BringUp(Loop& loop, BringUpHost& host, BaseCarrier& base, std::shared_ptr<const CarrierChoices> carriers)
       : loop_(loop),
         host_(host),
-        base_(stream),
+        base_(base),
         candidates_(std::move(carriers)),
-        watch_(stream, host),
-        descriptors_(stream, candidates_.descriptors_max()) {}
+        watch_(base, host),
+        descriptors_(base, candidates_.descriptors_max()) {}
 
   /// The offers of our hello, and what was passed over.
   const CarrierCandidates& candidates() const { return candidates_; }
   bool decided() const noexcept { return state_ == State::kDecided; }
   /// Decided for the carrier.
   bool moves() const noexcept { return decided() && end_ != nullptr; }
-  /// Ends the stream's part: the other carrier, which is returned, reports to `owner` from now on. The
-  /// stream is only watched. Only when it moves().
+  /// Ends the base carrier's part: the other carrier, which is returned, reports to `owner` from now on. The
+  /// base carrier is only watched. Only when it moves().
   Carrier& move(CarrierOwner& owner);
   BaseWatch& base_watch() { return watch_; }
-  /// Returns why the stream was decided for although both sides offered another; else empty.
+  /// Returns why the base carrier was decided for although both sides offered another; else empty.
   std::string reason() const { return decided() && !moves() ? candidates_.reasons() : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
@@ -66,7 +66,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_heard() override;
   void on_failed(Status why) override;
   std::string connected_to() const override;
-  /// Shuts the carrier's end, if there is one; the stream is its owner's.
+  /// Shuts the carrier's end, if there is one; the base carrier is its owner's.
   void shut();
 
  private:
@@ -104,7 +104,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_readable() override;
   void on_writable() override { on_readable(); }
 
-  /// Tries the next candidate; the stream when there is none.
+  /// Tries the next candidate; the base carrier when there is none.
   Status try_next();
   Status on_message(const wire::CarrierMessage& message);
   Status on_address(std::string_view address);

@@ -21,7 +21,7 @@ class BringUpHost {
   virtual void on_carrier_decided() = 0;
   /// The connection cannot go on: what the peer may rely on by now does not hold.
   virtual void on_bring_up_failed(Status why) = 0;
-  /// After move(): the stream has ended, and the peer is gone. `error` says how, 0 for an end in order.
+  /// The base carrier has ended after move(), and the peer is gone. `error` says how, 0 for an end in order.
   virtual void on_peer_gone(int error) = 0;
 
  protected:

@@ -46,7 +46,8 @@ CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept {
   return offer.parameters[0] == kOptional ? CarrierPolicy::kPrefer : CarrierPolicy::kForbid;
 }
 
-// A side that requires one offers no other, which might be chosen, and whose failure ends on the stream.
+// A side that requires one offers no other, which might be chosen, and whose failure ends on the base
+// carrier.
 bool CarrierCandidates::is_offered(const CarrierChoices::Choice& choice) const {
   const auto required = [](const CarrierChoices::Choice& each) {
     return each.policy == CarrierPolicy::kRequire;
@@ -120,7 +121,7 @@ const PassedOverCarrier* CarrierCandidates::find_passed_over(wire::CarrierKind k
   return found == passed_over_.end() ? nullptr : &*found;
 }
 
-Status CarrierCandidates::check_stream_will_do() const {
+Status CarrierCandidates::check_base_will_do() const {
   for (const CarrierChoices::Choice& choice : ours_->choices) {
     if (choice.policy != CarrierPolicy::kRequire) continue;
     const wire::CarrierKind kind = choice.provider->kind();

@@ -40,9 +40,9 @@ class CarrierCandidates {
   const std::vector<PassedOverCarrier>& passed_over() const { return passed_over_; }
   /// Returns the reasons of those that were tried in vain; empty when none was.
   std::string reasons() const;
-  /// Looks whether the stream may carry the bytes, when nothing else can. Errors, when one side
+  /// Looks whether the base carrier may carry the bytes, when nothing else can. Errors, when one side
   /// requires another carrier: the code and the reason with which that was passed over.
-  Status check_stream_will_do() const;
+  Status check_base_will_do() const;
 
  private:
   struct Candidate {

@@ -12,9 +12,9 @@
 namespace weft::detail {
 
 /// Proof of both sides, to each other, that who is at the other end of a carrier is who is at that of the
-/// stream. Each sends 32 bytes over the carrier that only the stream's two ends can know, and each side's are
-/// others, so that none can be sent back. They are of no use to who sees them on the way: each is good for
-/// one carrier of one stream, and taken once.
+/// base carrier. Each sends 32 bytes over the carrier that only the base carrier's two ends can know, and
+/// each side's are others, so that none can be sent back. They are of no use to who sees them on the way:
+/// each is good for one carrier beside one base carrier, and taken once.
 ///
 /// Must outlive the carrier's use of it, or its shut(). Thread: the loop's.
 class CarrierProof {
@@ -31,8 +31,8 @@ class CarrierProof {
   CarrierProof& operator=(const CarrierProof&) = delete;
   ~CarrierProof();
 
-  /// Derives what both sides send on a carrier of `kind` from the stream's secret. False when that cannot
-  /// be had.
+  /// Derives what both sides send on a carrier of `kind` from the base carrier's secret. False when that
+  /// cannot be had.
   bool begin(BaseSecret& secret, wire::CarrierKind kind, bool connecting) noexcept;
   /// Sends and receives as much as `carrier` takes and has.
   Outcome exchange(Carrier& carrier) noexcept;

@@ -8,7 +8,7 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::string_view kStreamScheme = "tcp";
+constexpr std::string_view kBaseScheme = "tcp";
 
 /// `carriers`, and what others offered already.
 std::shared_ptr<const CarrierChoices> with_others(const std::shared_ptr<const CarrierChoices>& carriers,
@@ -22,47 +22,47 @@ std::shared_ptr<const CarrierChoices> with_others(const std::shared_ptr<const Ca
 
 class CarrierIncoming final : public Incoming {
  public:
-  CarrierIncoming(std::unique_ptr<Incoming> stream, std::shared_ptr<const CarrierChoices> carriers)
-      : stream_(std::move(stream)), carriers_(std::move(carriers)) {}
+  CarrierIncoming(std::unique_ptr<Incoming> base, std::shared_ptr<const CarrierChoices> carriers)
+      : base_(std::move(base)), carriers_(std::move(carriers)) {}
   Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
     ConnectionOptions with_carriers = options;
     with_carriers.carriers = with_others(carriers_, options.carriers);
-    return stream_->adopt(loop, with_carriers);
+    return base_->adopt(loop, with_carriers);
   }
-  std::string remote_endpoint() const override { return stream_->remote_endpoint(); }
+  std::string remote_endpoint() const override { return base_->remote_endpoint(); }
 
  private:
-  const std::unique_ptr<Incoming> stream_;
+  const std::unique_ptr<Incoming> base_;
   const std::shared_ptr<const CarrierChoices> carriers_;
 };
 
 class CarrierListener final : public Listener {
  public:
-  CarrierListener(std::unique_ptr<Listener> stream, std::string scheme,
+  CarrierListener(std::unique_ptr<Listener> base, std::string scheme,
                   std::shared_ptr<const CarrierChoices> carriers)
-      : stream_(std::move(stream)), scheme_(std::move(scheme)), carriers_(std::move(carriers)) {}
+      : base_(std::move(base)), scheme_(std::move(scheme)), carriers_(std::move(carriers)) {}
   Url local_url() const override {
-    Url url = stream_->local_url();
+    Url url = base_->local_url();
     url.scheme = scheme_;
     return url;
   }
   void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
-    stream_->start(
+    base_->start(
         [hand_on = std::move(on_incoming), carriers = carriers_](std::unique_ptr<Incoming> peer) mutable {
           hand_on(std::make_unique<CarrierIncoming>(std::move(peer), carriers));
         });
   }
 
  private:
-  const std::unique_ptr<Listener> stream_;
+  const std::unique_ptr<Listener> base_;
   const std::string scheme_;
   const std::shared_ptr<const CarrierChoices> carriers_;
 };
 
 class CarrierTransport final : public Transport {
  public:
-  CarrierTransport(std::unique_ptr<Transport> stream, CarrierTransportOptions options)
-      : stream_(std::move(stream)), options_(std::move(options)) {
+  CarrierTransport(std::unique_ptr<Transport> base, CarrierTransportOptions options)
+      : base_(std::move(base)), options_(std::move(options)) {
     const auto with = [&](CarrierPolicy policy, bool connecting) {
       return std::make_shared<const CarrierChoices>(
           CarrierChoices{{{options_.provider, policy}}, options_.bring_up_timeout, connecting});
@@ -72,7 +72,7 @@ class CarrierTransport final : public Transport {
   }
 
   bool handles(std::string_view scheme) const override {
-    return scheme == options_.scheme || stream_->handles(scheme);
+    return scheme == options_.scheme || base_->handles(scheme);
   }
 
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
@@ -83,7 +83,7 @@ class CarrierTransport final : public Transport {
     if (const Status refused = try_out(policy, own); !refused.ok()) {
       return refused.with_context("listening on " + url.to_string());
     }
-    auto listener = stream_->listen(loop, of_stream(url));
+    auto listener = base_->listen(loop, of_base(url));
     if (!listener.ok() || policy == CarrierPolicy::kForbid) return listener;
     return std::unique_ptr<Listener>{
         std::make_unique<CarrierListener>(*std::move(listener), url.scheme, listening_.of(policy))};
@@ -102,7 +102,7 @@ class CarrierTransport final : public Transport {
       options.connection.carriers = with_others(connecting_.of(policy), options.connection.carriers);
     }
     Task<Result<std::unique_ptr<Connection>>> connecting =
-        stream_->connect(loop, of_stream(url), std::move(options));
+        base_->connect(loop, of_base(url), std::move(options));
     Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
     if (!connection.ok() && own) co_return connection.status().with_context(url.to_string());
     co_return connection;
@@ -110,7 +110,7 @@ class CarrierTransport final : public Transport {
 
   Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
     if (!options_.misuse.ok()) return options_.misuse;
-    auto lease = stream_->register_memory(of_stream(url), memory);
+    auto lease = base_->register_memory(of_base(url), memory);
     const bool used = url.scheme == options_.scheme || options_.connecting != CarrierPolicy::kForbid ||
                       options_.listening != CarrierPolicy::kForbid;
     if (!lease.ok() || !used) return lease;
@@ -137,12 +137,12 @@ class CarrierTransport final : public Transport {
     if (!refused.ok() || (policy != CarrierPolicy::kRequire && !own)) return refused;
     return options_.provider->require();
   }
-  Url of_stream(Url url) const {
-    if (url.scheme == options_.scheme) url.scheme = kStreamScheme;
+  Url of_base(Url url) const {
+    if (url.scheme == options_.scheme) url.scheme = kBaseScheme;
     return url;
   }
 
-  const std::unique_ptr<Transport> stream_;
+  const std::unique_ptr<Transport> base_;
   const CarrierTransportOptions options_;
   Carriers connecting_;
   Carriers listening_;
@@ -150,9 +150,9 @@ class CarrierTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
+std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> base,
                                                   CarrierTransportOptions options) {
-  return std::make_unique<CarrierTransport>(std::move(stream), std::move(options));
+  return std::make_unique<CarrierTransport>(std::move(base), std::move(options));
 }
 
 }  // namespace weft::detail

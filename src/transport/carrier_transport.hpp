@@ -10,12 +10,12 @@
 
 namespace weft::detail {
 
-/// Options of a transport over a stream and one kind of carrier.
+/// Options of a transport over another one and one kind of carrier.
 struct CarrierTransportOptions {
   /// URLs of it mean tcp:// with the carrier.
   std::string scheme;
   std::shared_ptr<const CarrierProvider> provider;
-  /// Policy for URLs of the stream's own schemes.
+  /// Policy for URLs of the other transport's own schemes.
   CarrierPolicy connecting = CarrierPolicy::kForbid;
   CarrierPolicy listening = CarrierPolicy::kForbid;
   Duration bring_up_timeout{};
@@ -23,9 +23,9 @@ struct CarrierTransportOptions {
   Status misuse;
 };
 
-/// A transport whose connections begin on `stream` and move to the carrier as the policies say. What
-/// `stream` offers by itself stays offered, so that such transports can be put over one another.
-std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
+/// A transport whose connections begin on `base` and move to the carrier as the policies say. What
+/// `base` offers by itself stays offered, so that such transports can be put over one another.
+std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> base,
                                                   CarrierTransportOptions options);
 
 }  // namespace weft::detail

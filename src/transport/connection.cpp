@@ -76,7 +76,7 @@ struct Connection::BringingUp final : BringUpHost {
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
 
   void decided();
-  /// Our last word on the stream has left: its bytes go by the other carrier from now on.
+  /// Our last word on the base carrier has left: its bytes go by the other carrier from now on.
   void move();
   void hand_up_hello();
 
@@ -84,8 +84,9 @@ struct Connection::BringingUp final : BringUpHost {
   BringUp bring_up;
 };
 
-// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
-// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
+// On the base carrier the peer's next frame may lie behind its verdict. A carrier comes into use at the end
+// of a turn, outside of what is being parsed, and behind our last word on the base carrier, which may still
+// be queued.
 void Connection::BringingUp::decided() {
   if (connection.ending()) return;
   connection.framer_.go_singly(false);
@@ -123,8 +124,8 @@ void Connection::BringingUp::hand_up_hello() {
 Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
 
-Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream)
-    : ConnectionEnds(std::move(stream)),
+Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> base)
+    : ConnectionEnds(std::move(base)),
       loop_(loop),
       frame_limits_(options.frame_limits),
       carrier_(base_.get()),

@@ -7,8 +7,8 @@
 
 namespace weft::detail {
 
-DescriptorExchange::DescriptorExchange(BaseCarrier& stream, std::size_t most) noexcept
-    : passing_(stream.descriptor_passing()) {
+DescriptorExchange::DescriptorExchange(BaseCarrier& base, std::size_t most) noexcept
+    : passing_(base.descriptor_passing()) {
   if (passing_ != nullptr) passing_->look(most);
 }
 

@@ -9,16 +9,16 @@
 
 namespace weft::detail {
 
-/// Exchanges the descriptors of two carriers' ends over the stream on which they are brought up, if that can.
-/// Descriptors that the peer passes and nobody asked for are closed, and end the connection. Thread: the
-/// loop's.
+/// Exchanges the descriptors of two carriers' ends over the base carrier on which they are brought up, if
+/// that can. Descriptors that the peer passes and nobody asked for are closed, and end the connection.
+/// Thread: the loop's.
 class DescriptorExchange {
  public:
-  /// The ends of this side take at most `most`. `stream` outlives this.
-  DescriptorExchange(BaseCarrier& stream, std::size_t most) noexcept;
+  /// The ends of this side take at most `most`. `base` outlives this.
+  DescriptorExchange(BaseCarrier& base, std::size_t most) noexcept;
 
   /// Passes what `end` has for the peer's end, with the byte that is sent behind the next `ahead` ones, where
-  /// the address of `end` begins. Errors: the stream cannot.
+  /// the address of `end` begins. Errors: the base carrier cannot.
   Status pass(CarrierEnd& end, std::size_t ahead);
   /// The peer's address has come: `end` takes what came with it. Errors: `end`'s.
   Status hand_to(CarrierEnd& end);

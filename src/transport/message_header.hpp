@@ -15,7 +15,7 @@ namespace weft::detail {
 enum class MessageKind : std::uint8_t {
   kProbe = 1,     ///< the first one: this end can be heard
   kBytes = 2,     ///< the next bytes of the connection
-  kPiece = 3,     ///< the next bytes too, by rendezvous: part of an attachment that was asked for (UCX)
+  kPart = 3,      ///< the next bytes too, by rendezvous: a part of an attachment that was asked for (UCX)
   kOffer = 4,     ///< the same, and behind them bytes that are to be fetched from where they lie (RDMA)
   kEndTaken = 5,  ///< the end was received, and so everything before it
   kFetched = 6,   ///< the first `value` bytes of what is offered were fetched

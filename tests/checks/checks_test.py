@@ -13,7 +13,7 @@ from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_
 from layers import judge_program, unused_edges
 from project_files import project_files
 from public_names import code_of_page, declarations, declared_name
-from rules import names_in_unnamed_spaces
+from rules import clauses_in_place_of_subjects, names_in_unnamed_spaces
 
 SHAPE = """
 /// A comment with a { and a ; in it.
@@ -97,6 +97,34 @@ Status kept(int kNotHere);
 class UnnamedNames(unittest.TestCase):
     def test_those_that_joined_sources_would_share_are_found(self) -> None:
         self.assertEqual(names_in_unnamed_spaces(UNNAMED), {"kMost", "kGone", "Helper", "wrong"})
+
+
+COMMENTS = """
+/// From the beginning to the end.
+/// Time from the beginning to the end.
+Duration whole;
+  /// After this nothing is left.
+  void end();
+  /// Ends all.
+  /// After this nothing is left.
+  void end();
+int one;  /// At most two.
+"""
+
+
+class DocComments(unittest.TestCase):
+    def test_those_that_begin_with_a_preposition_or_a_clause_are_told_of(self) -> None:
+        self.assertEqual(list(clauses_in_place_of_subjects(COMMENTS)), [2, 5])
+
+    def test_each_word_of_the_list_is_told_of_and_no_longer_word_is(self) -> None:
+        for word in ("In", "By", "From", "To", "After", "At", "On", "Until", "Where", "When", "If", "Why", "Without", "Once"):
+            self.assertEqual(list(clauses_in_place_of_subjects(f"/// {word} it is so.")), [1], word)
+            self.assertEqual(list(clauses_in_place_of_subjects(f"/// {word}x is so.")), [], word)
+
+    def test_a_comma_hides_no_clause_and_a_name_is_no_clause(self) -> None:
+        self.assertEqual(list(clauses_in_place_of_subjects("/// Once, before anything else.")), [1])
+        self.assertEqual(list(clauses_in_place_of_subjects("/// On: the side is up.")), [])
+        self.assertEqual(list(clauses_in_place_of_subjects("/// If() is a function.")), [])
 
 
 HEADER = """

@@ -117,16 +117,30 @@ def no_silent_catch_all() -> Iterator[str]:
             yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: catch (...) without a word on why"
 
 
+CLAUSE_WORDS = """
+    What Whatever Who Whoever Whom Whose Those How Why Where When Whenever While Until Till Unless Whether Which If Because Since Though Once
+    Then Also Only About Above Across After Against Along Among Around As At Before Behind Below Beside Besides Between By During Except For
+    From In Inside Into Like Near Of On Over Past Through To Toward Under Up Upon Via With Within Without
+"""
+CLAUSE = re.compile(r"^[ \t]*///[ \t]*(?:So many|So much|" + "|".join(CLAUSE_WORDS.split()) + r")\b(?![-()'_:.])")
+
+
+def clauses_in_place_of_subjects(text: str) -> Iterator[int]:
+    """The lines in which a doc comment begins with a clause or a phrase, counted from 1."""
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if CLAUSE.match(line) and not before.lstrip().startswith("///"):
+            yield number
+        before = line
+
+
 def doc_comments_have_subjects() -> Iterator[str]:
     """The first sentence of a doc comment begins with a noun or a verb, not with a clause or a phrase that lacks a subject."""
-    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much|How|Where|When|While|Until|"
-                        r"Whether|Which|Behind|By|Among|Of|In|As|For|Only|With|Before) ")
     for path in cpp_files():
-        before = ""
-        for number, line in enumerate(read(path).splitlines(), 1):
-            if clause.match(line) and not before.lstrip().startswith("///"):
-                yield f"{path}:{number}: begins with a clause; begin with a noun or a verb: {line.strip()[:80]}"
-            before = line
+        text = read(path)
+        for number in clauses_in_place_of_subjects(text):
+            line = text.splitlines()[number - 1].strip()
+            yield f"{path}:{number}: begins with a clause; begin with a noun or a verb: {line[:80]}"
 
 
 def no_machine_paths() -> Iterator[str]:

@@ -32,7 +32,7 @@ std::string text_in(const Descriptor& memory) {
 }
 
 /// One side's end of a carrier: it passes as many memories as it is told to, takes the peer's, and never
-/// comes up, so that the stream goes on.
+/// comes up, so that the base carrier goes on.
 struct EndLog {
   std::size_t passes = 0;
   std::string text{};
@@ -97,7 +97,7 @@ class Witness {
     passed_ = Descriptor{ends[1]};
   }
   int passed() const { return passed_.get(); }
-  /// From now on only copies are left.
+  /// Closes the descriptor itself: only copies are left.
   void let_go() { passed_ = Descriptor{}; }
   bool all_closed() const {
     char byte;

@@ -254,7 +254,7 @@ TEST_P(Endings, AnAttachmentThatStandsStillEndsTheConnection) {
 
 TEST_P(Endings, AnIdlePeerIsNotTooSlow) {
   // A busy machine, and a real device in an emulated one, take milliseconds for a message now and then.
-  const Duration patience = std::chrono::milliseconds{leaves_stream() ? 500 : 100};
+  const Duration patience = std::chrono::milliseconds{leaves_base() ? 500 : 100};
   const ConnectionOptions options{.stall_timeout = patience, .frame_timeout = patience};
   ASSERT_NO_FATAL_FAILURE(greet(options, options));
   client_.request(1, pattern(100'000));
@@ -277,7 +277,7 @@ TEST_P(Endings, APeerThatStopsTakingIsLeft) {
 
 TEST_P(Endings, NobodyListeningIsUnavailable) {
   Url url = any_url();
-  if (url.scheme == "tcp" || leaves_stream()) {
+  if (url.scheme == "tcp" || leaves_base()) {
     auto gone = listen(url);
     url = gone->local_url();
   }

@@ -159,7 +159,7 @@ std::string host_for([[maybe_unused]] std::string_view kind) {
   return "127.0.0.1";
 }
 
-std::unique_ptr<Transport> make_stream([[maybe_unused]] std::string_view kind) {
+std::unique_ptr<Transport> make_base([[maybe_unused]] std::string_view kind) {
 #if WEFT_TEST_TLS
   if (kind == "tls") {
     static const weft::testing::TestCa ca;
@@ -170,7 +170,7 @@ std::unique_ptr<Transport> make_stream([[maybe_unused]] std::string_view kind) {
   return detail::make_tcp_transport();
 }
 
-std::unique_ptr<Transport> make_that_leaves_stream(std::string_view kind) {
+std::unique_ptr<Transport> make_that_leaves_base(std::string_view kind) {
   return kind.starts_with("ucx") ? make_ucx(kind) : make_verbs(kind);
 }
 
@@ -184,7 +184,7 @@ ConformanceTest::ConformanceTest() {
     network_ = network.get();
     transport_ = std::move(network);
   } else {
-    transport_ = leaves_stream() ? make_that_leaves_stream(GetParam()) : make_stream(GetParam());
+    transport_ = leaves_base() ? make_that_leaves_base(GetParam()) : make_base(GetParam());
   }
   if (std::string_view{GetParam()} == "unix") {
     char name[] = "/tmp/weft-conformance-XXXXXX";
@@ -211,7 +211,7 @@ Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
-  if (leaves_stream()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
+  if (leaves_base()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
   if (kind == "tls") return {"tls", "127.0.0.1", 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }

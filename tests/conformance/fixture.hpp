@@ -108,7 +108,7 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
 
   bool in_memory() const { return std::string_view{GetParam()} == "memory"; }
   /// Bytes go by another carrier than the stream once the hellos are exchanged.
-  bool leaves_stream() const {
+  bool leaves_base() const {
     const std::string_view kind = GetParam();
     return kind.starts_with("ucx") || kind.starts_with("verbs");
   }

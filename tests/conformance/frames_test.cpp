@@ -319,7 +319,7 @@ TEST_P(Frames, AnIdleConnectionHoldsNoChunk) {
 TEST_P(Frames, EndpointsAreUrls) {
   ASSERT_NO_FATAL_FAILURE(connect());
   Url url = url_;
-  if (leaves_stream()) url.scheme = "tcp";  // the stream's
+  if (leaves_base()) url.scheme = "tcp";  // the stream's
   EXPECT_EQ(client_.connection->remote_endpoint(), url.to_string());
   EXPECT_EQ(server_.connection->local_endpoint(), url.to_string());
   EXPECT_TRUE(Url::parse(client_.connection->local_endpoint()).ok());
@@ -340,7 +340,7 @@ TEST_P(Frames, AreCountedAlikeOnBothSides) {
   EXPECT_EQ(received.bytes_received, sent.bytes_sent);
   EXPECT_EQ(received.frames_received, sent.frames_sent);
   EXPECT_GE(sent.frames_sent, kFrames + 2) << "with the hello, and what brought a carrier up";
-  if (!leaves_stream()) {
+  if (!leaves_base()) {
     EXPECT_EQ(sent.frames_sent, kFrames + 2);
     EXPECT_EQ(server_.connection->stats().frames_sent, 1u);
     EXPECT_LT(received.receives, kFrames);

@@ -36,8 +36,7 @@ std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
          peer.send(Kind::kBytes, wire::encode_carrier_frame({wire::CarrierStep::kUp, peer.kind(), {}}));
        }},
       {"a frame that is none", [](Peer& peer) { peer.send(Kind::kBytes, std::string(64, '\xAA')); }},
-      {"a frame on the stream",
-       [](Peer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }}};
+      {"a frame on the stream", [](Peer& peer) { peer.base().send(faults::request_bytes<&add>(5, 1, 2)); }}};
   all.insert(all.end(), own.begin(), own.end());
   return all;
 }

@@ -87,8 +87,8 @@ inline Attachment in_swapped_runs(Buffer whole) {
 }
 inline bool has_swapped_attachment_of(std::size_t number, Bytes attachment) {
   const Attachment expected = in_swapped_runs(attachment_of(number));
-  for (std::size_t i = 0; i < expected.view().pieces(); ++i) {
-    const Bytes run = expected.view().piece(i);
+  for (std::size_t i = 0; i < expected.view().count(); ++i) {
+    const Bytes run = expected.view().run(i);
     if (run.size() > attachment.size() || !testing::same_bytes(run, attachment.first(run.size())))
       return false;
     attachment = attachment.subspan(run.size());

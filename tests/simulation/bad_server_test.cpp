@@ -62,7 +62,7 @@ class Visit final : private FrameSink {
   bool over_ = false;
 };
 
-/// Such a server, and a client that makes a call every 10 ms, whatever becomes of the others.
+/// A server of such manners, and a client that makes a call every 10 ms, whatever becomes of the others.
 class BadServer {
  public:
   explicit BadServer(Manners manners) {

@@ -306,7 +306,7 @@ class SeededRun {
     EXPECT_TRUE(record.right) << "call " << number;
     ++succeeded_;
   }
-  /// Without faults, calls succeed again after the broken connection was noticed.
+  /// Ends all faults: calls succeed again after the broken connection was noticed.
   void heal() {
     world_.network().set_options({});
     for (int attempt = 0; attempt < 10; ++attempt) {

@@ -83,8 +83,8 @@ class SimulatedRdma final : public verbs::Driver {
   /// Fails work that waits for a receive with RNR_RETRY_EXC_ERR (not with rnr_retry 7), and work that waits
   /// for the other side with RETRY_EXC_ERR.
   void expire_retries();
-  /// From now on retries expire as soon as work would wait, for tests that also run on real devices. What
-  /// waits already is not changed.
+  /// Lets retries expire as soon as work would wait, for tests that also run on real devices. What waits
+  /// already is not changed.
   void expire_retries_at_once(bool at_once);
   /// Work for a queue pair that does not exist, is in error or not yet ready to receive waits for it, until
   /// expire_retries(). Without this it fails at once.

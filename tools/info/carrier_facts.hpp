@@ -67,7 +67,7 @@ class CarrierFacts {
   }
 };
 
-/// Begins with the stream, on which every connection begins.
+/// Begins with the base carrier, on which every connection begins.
 using Carriers = std::vector<std::unique_ptr<CarrierFacts>>;
 
 /// The carriers in the order in which they are told of. None has looked at the machine yet.
@@ -76,7 +76,7 @@ Carriers all_carriers();
 /// The carrier that the URL or a flag asks for; the last of the list when none does.
 const CarrierFacts& asked_carrier(const Carriers& carriers, const Options& options);
 
-/// The carrier of that kind; the stream when there is none.
+/// The carrier of that kind; the base carrier when there is none.
 const CarrierFacts& carrier_of(const Carriers& carriers, detail::wire::CarrierKind kind);
 
 /// The carrier that carries `probe`.

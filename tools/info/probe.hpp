@@ -14,7 +14,7 @@ namespace weft::info {
 struct Probe {
   std::string local;
   std::string remote;
-  /// Name of the carrier, as in Capabilities::name; of the stream it is "tcp" or "unix".
+  /// Name of the carrier, as in Capabilities::name; of the base carrier it is "tcp" or "unix".
   std::string carrier;
   /// The carrier that was asked for, see asked_carrier().
   detail::wire::CarrierKind asked = detail::wire::CarrierKind::kStream;
@@ -23,9 +23,9 @@ struct Probe {
   CarrierPolicy theirs = CarrierPolicy::kForbid;
   /// Both ends have the same address: one host, as far as addresses tell.
   bool same_host = false;
-  /// All that the carrier says of itself; empty when the stream carries the bytes.
+  /// All that the carrier says of itself; empty when the base carrier carries the bytes.
   std::string description;
-  /// Why the stream carries the bytes although both sides offered the carrier.
+  /// Reason for which the base carrier carries the bytes although both sides offered the carrier.
   std::string refusal;
   /// The carriers that this side offers and that do not carry the bytes, with the reasons.
   std::vector<PassedOverCarrier> passed_over;

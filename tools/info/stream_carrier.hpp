@@ -9,7 +9,7 @@
 
 namespace weft::info {
 
-/// The connection's own stream, TCP or a Unix socket: every machine has it, and there is nothing to ask but
+/// The connection's base carrier, TCP or a Unix socket: every machine has it, and there is nothing to ask but
 /// what the kernel has of TLS. `kernel` is its answer, if that is known before look().
 std::unique_ptr<CarrierFacts> stream_carrier(std::optional<KernelAnswer> kernel = {});
 

@@ -23,7 +23,7 @@ bool may_pass(const Status& failure) {
   return failure.code() == StatusCode::kUnavailable || failure.code() == StatusCode::kResourceExhausted;
 }
 
-/// Between three quarters of `life` and the whole.
+/// Returns a time between three quarters of `life` and the whole.
 Duration jittered(Duration life, std::uint64_t random) {
   const Duration quarter = life / 4;
   if (quarter <= Duration::zero()) return life;

@@ -95,7 +95,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void open(Session* session);
   void admit();
   void work_soon();
-  /// Not inside a callback of a connection.
+  /// Does what is to be done now. Never called inside a callback of a connection.
   void work() noexcept;
   /// Another connection is wanted, whether or not it is the time for that.
   bool is_short() const;

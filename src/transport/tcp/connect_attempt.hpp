@@ -41,7 +41,7 @@ class ConnectAttempt final : private FdWatch {
 
   State state() const { return state_; }
   const SocketAddress& address() const { return address_; }
-  /// Why it is kFailed.
+  /// Reason for which it is kFailed.
   const Status& failure() const { return failure_; }
 
  private:

@@ -9,7 +9,7 @@ namespace weft::detail::tls {
 Moved CipherPipe::fill(CipherBuffer& input) noexcept {
   const MutableBytes room = input.room();
   const iovec into{room.data(), room.size()};
-  const Moved moved = stream_->receive({&into, 1}, {});
+  const Moved moved = base_->receive({&into, 1}, {});
   drained_ = moved.waits() || (moved.kind == Moved::Kind::kSome && moved.exhausted);
   if (moved.kind == Moved::Kind::kSome) input.add(moved.bytes);
   input.close_if_empty();
@@ -18,7 +18,7 @@ Moved CipherPipe::fill(CipherBuffer& input) noexcept {
 
 Moved CipherPipe::receive_plain(CipherBuffer& kept, std::span<const iovec> into,
                                 std::span<const iovec> landing) {
-  if (kept.empty()) return stream_->receive(into, landing);
+  if (kept.empty()) return base_->receive(into, landing);
   std::size_t total = 0;
   for (const iovec& place : into) {
     const Bytes from = kept.bytes().first(std::min(kept.bytes().size(), place.iov_len));
@@ -34,7 +34,7 @@ bool CipherPipe::drop_input() noexcept {
   std::byte scratch[4096];
   const iovec into{scratch, sizeof scratch};
   for (int looks = 0; looks < 16; ++looks) {
-    const Moved moved = stream_->receive({&into, 1}, {});
+    const Moved moved = base_->receive({&into, 1}, {});
     if (moved.waits()) return true;
     if (moved.kind != Moved::Kind::kSome) return false;
   }
@@ -45,7 +45,7 @@ int CipherPipe::error_behind_end() noexcept {
   std::byte scratch[4096];
   const iovec into{scratch, sizeof scratch};
   for (int looks = 0; looks < 16; ++looks) {
-    const Moved moved = stream_->receive({&into, 1}, {});
+    const Moved moved = base_->receive({&into, 1}, {});
     if (moved.kind == Moved::Kind::kFailed) return moved.error;
     if (moved.kind != Moved::Kind::kSome) break;
   }
@@ -57,7 +57,7 @@ bool CipherPipe::flush(CipherBuffer& output) noexcept {
     if (send_error_ != 0) return false;
     const Bytes bytes = output.bytes();
     const iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    const Moved moved = stream_->send({&from, 1}, 0);
+    const Moved moved = base_->send({&from, 1}, 0);
     if (moved.kind == Moved::Kind::kFailed) send_error_ = moved.error;
     if (moved.kind != Moved::Kind::kSome) return false;
     output.drop(moved.bytes);

@@ -9,20 +9,20 @@
 
 namespace weft::detail::tls {
 
-/// Moves encrypted bytes between buffers and the stream, which it owns.
+/// Moves encrypted bytes between buffers and the base of a TlsCarrier, which it owns.
 class CipherPipe {
  public:
-  explicit CipherPipe(std::unique_ptr<BaseCarrier> stream) noexcept : stream_(std::move(stream)) {}
+  explicit CipherPipe(std::unique_ptr<BaseCarrier> base) noexcept : base_(std::move(base)) {}
 
-  BaseCarrier& stream() const noexcept { return *stream_; }
+  BaseCarrier& base() const noexcept { return *base_; }
   /// Receives into `input`, which is open and empty. kSome: there is some.
   Moved fill(CipherBuffer& input) noexcept;
-  /// The stream has no more for now; until it reports, fill() need not be called.
+  /// The base has no more for now; until it reports, fill() need not be called.
   bool is_drained() const noexcept { return drained_; }
   void on_readable() noexcept { drained_ = false; }
   /// Drops what comes, for a while. False when nothing comes any more.
   bool drop_input() noexcept;
-  /// Returns why the stream failed behind the end that TLS told; zero when it did not, or ended as it should.
+  /// Returns why the base failed behind the end that TLS told; zero when it did not, or ended as it should.
   /// Bytes that come there are of no use to anybody, and are dropped.
   int error_behind_end() noexcept;
   /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
@@ -33,7 +33,7 @@ class CipherPipe {
   int send_error() const noexcept { return send_error_; }
 
  private:
-  const std::unique_ptr<BaseCarrier> stream_;
+  const std::unique_ptr<BaseCarrier> base_;
   int send_error_ = 0;
   bool drained_ = false;
 };

@@ -27,7 +27,7 @@ class SpareBuffers final : Timer {
 
   Loop& loop_;
   SSL& ssl_;
-  /// Since the timer was armed, which is done once a second and not for each record.
+  /// A record came or went since the timer was armed, which is done once a second and not for each record.
   bool used_ = false;
 };
 

@@ -67,15 +67,15 @@ void TlsCarrier::Work::schedule() noexcept {
   if (!is_scheduled()) carrier.loop_.schedule(*this);
 }
 
-TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
+TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> base, Side side, Owned<SSL> ssl,
                        std::shared_ptr<const void> owner_of_ssl, Terms terms)
-    : Handshake(side == Side::kServer ? address_key(stream->remote_endpoint()) : 0),
+    : Handshake(side == Side::kServer ? address_key(base->remote_endpoint()) : 0),
       loop_(loop),
-      pipe_(std::move(stream)),
+      pipe_(std::move(base)),
       engine_(loop, side, std::move(ssl), std::move(owner_of_ssl)),
       terms_(std::move(terms)),
       capabilities_(kTls) {
-  pipe_.stream().report_to(*this);
+  pipe_.base().report_to(*this);
 }
 
 TlsCarrier::~TlsCarrier() {
@@ -92,12 +92,12 @@ const char* TlsCarrier::keeps_others_off() const {
 }
 
 std::string TlsCarrier::local_endpoint() const {
-  const std::string endpoint = pipe_.stream().local_endpoint();
+  const std::string endpoint = pipe_.base().local_endpoint();
   return state_ == State::kPlain ? endpoint : as_tls(endpoint);
 }
 
 std::string TlsCarrier::remote_endpoint() const {
-  const std::string endpoint = pipe_.stream().remote_endpoint();
+  const std::string endpoint = pipe_.base().remote_endpoint();
   return state_ == State::kPlain ? endpoint : as_tls(endpoint);
 }
 
@@ -281,7 +281,7 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
 
 Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (!is_open() && !engine_.is_greeting()) {
-    return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
+    return state_ == State::kPlain ? pipe_.base().send(from, leased) : Moved::blocked();
   }
   const bool joins = engine_.takes_more() && pipe_.send_error() == 0;
   if (!joins && !pipe_.flush(engine_.output()))
@@ -312,7 +312,7 @@ void TlsCarrier::end_sending() {
 void TlsCarrier::end_if_due() noexcept {
   if (ending_ != Ending::kSaid || !engine_.output().empty()) return;
   ending_ = Ending::kLeft;
-  pipe_.stream().end_sending();
+  pipe_.base().end_sending();
 }
 
 // The peer has to hear the end in TLS's words, so that is part of what leaves.
@@ -333,7 +333,7 @@ void TlsCarrier::shut() {
   terms_.leave(*this);
   loop_.unschedule(work_);
   work_.TurnEndHook::unlink();
-  pipe_.stream().shut();
+  pipe_.base().shut();
   engine_.input().clear();
   engine_.output().clear();
 }
@@ -410,7 +410,7 @@ void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
   }
   state_ = State::kLingering;
   engine_.input().clear();
-  pipe_.stream().end_sending();
+  pipe_.base().end_sending();
   loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
   if (!pipe_.drop_input()) on_pushed_out();  // nobody is there to hear it
 }

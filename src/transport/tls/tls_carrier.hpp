@@ -16,7 +16,7 @@
 
 namespace weft::detail::tls {
 
-/// Carries bytes encrypted over another carrier, the stream.
+/// Carries bytes encrypted over another carrier, its base.
 ///
 ///   made --the first receive() or send()--> shaking --the handshake is done--> open
 ///                                           |  |                                |  a failure
@@ -27,12 +27,12 @@ namespace weft::detail::tls {
 /// shaking: receive() and send() say blocked, and the owner hears when that is over. A server whose clients
 /// are not asked who they are lets its owner send once before: behind its part of the handshake, so that a
 /// client has its first words when its own part is said, and not a round trip later. lingering: the peer's
-/// end is awaited for a moment, so that it reads the alert before the stream is reset. plain: bytes go
+/// end is awaited for a moment, so that it reads the alert before the base is reset. plain: bytes go
 /// through as they are.
 class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer, private Handshake {
  public:
   /// `ssl` refers to `owner_of_ssl`, which is kept as long.
-  TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side, Owned<SSL> ssl,
+  TlsCarrier(Loop& loop, std::unique_ptr<BaseCarrier> base, Side side, Owned<SSL> ssl,
              std::shared_ptr<const void> owner_of_ssl, Terms terms);
   ~TlsCarrier() override;
 
@@ -64,7 +64,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
     TlsCarrier& carrier;
   };
 
-  // The stream reports.
+  // The base reports.
   bool receives() const override {
     return (state_ != State::kOpen && state_ != State::kPlain) || owner().receives();
   }

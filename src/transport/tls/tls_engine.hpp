@@ -46,8 +46,8 @@ class TlsEngine final : public BaseSecret {
 
   /// Goes on with the handshake. kDone: it is over. kGreets comes once, before it is.
   Outcome shake_hands() noexcept;
-  /// From kGreets to the next shake_hands(): write() is for a peer of which nothing is known, so for what
-  /// everybody may read.
+  /// True from kGreets to the next shake_hands(): write() is for a peer of which nothing is known, so for
+  /// what everybody may read.
   bool is_greeting() const noexcept { return greeting_ == Greeting::kNow; }
   /// Decrypts into `into`. kDone: `got` bytes, at least one.
   Outcome read(MutableBytes into, std::size_t& got) noexcept;
@@ -66,10 +66,10 @@ class TlsEngine final : public BaseSecret {
   bool resumed() const noexcept { return SSL_session_reused(ssl_.get()) == 1; }
   /// Version and cipher, for people.
   std::string description() const;
-  /// Once the handshake is over: bytes of the session's exporter (RFC 5705) for `purpose`, the same at both
-  /// ends. False also when TLS 1.2 was spoken in the way that lets two sessions have one secret.
+  /// Derives bytes by the session's exporter (RFC 5705) for `purpose`, once the handshake is over: the same
+  /// at both ends. False also when TLS 1.2 was spoken in the way that lets two sessions have one secret.
   bool derive(std::string_view purpose, MutableBytes into) noexcept override;
-  /// Once the handshake is over: see identity_of_peer().
+  /// Returns identity_of_peer(), once the handshake is over.
   Identity peer_identity() const noexcept { return identity_of_peer(*ssl_); }
 
  private:

@@ -16,11 +16,11 @@ namespace weft {
 namespace detail::tls {
 namespace {
 
-Result<std::unique_ptr<BaseCarrier>> carrier_over(Loop& loop, std::unique_ptr<BaseCarrier> stream, Side side,
+Result<std::unique_ptr<BaseCarrier>> carrier_over(Loop& loop, std::unique_ptr<BaseCarrier> base, Side side,
                                                   Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
                                                   Terms terms) {
   if (ssl == nullptr) return Status::of<kNoMemoryForTls>();
-  auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl),
+  auto carrier = std::make_unique<TlsCarrier>(loop, std::move(base), side, std::move(ssl),
                                               std::move(owner_of_ssl), std::move(terms));
   if (!carrier->open()) return Status::of<kNoMemoryForTls>();
   return std::unique_ptr<BaseCarrier>{std::move(carrier)};
@@ -35,13 +35,13 @@ class ClientFilter final : public StreamFilter {
         context_(std::move(context)),
         host_(std::move(host)),
         target_(std::move(target)) {}
-  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> stream) const override {
+  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> base) const override {
     auto target = std::make_shared<ClientTarget>(context_, target_);
     auto ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
     if (!ssl.ok()) return std::move(ssl).status();
     if (!target->begin(**ssl)) return Status::of<kNoMemoryForTls>();
     Terms terms{credentials_, nullptr, HandshakeTurns::of(loop)};
-    return carrier_over(loop, std::move(stream), Side::kClient, *std::move(ssl), std::move(target),
+    return carrier_over(loop, std::move(base), Side::kClient, *std::move(ssl), std::move(target),
                         std::move(terms));
   }
 
@@ -58,12 +58,12 @@ class ServerFilter final : public StreamFilter {
       : credentials_(std::move(credentials)),
         handshakes_({.all = credentials_->options().handshakes_max,
                      .of_address = credentials_->options().handshakes_of_address_max}) {}
-  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> stream) const override {
+  Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> base) const override {
     auto names = credentials_->server(loop.now());
     if (!names.ok()) return std::move(names).status();
     Owned<SSL> ssl = (*names)->make();
     Terms terms{credentials_, handshakes_.of(loop), HandshakeTurns::of(loop)};
-    return carrier_over(loop, std::move(stream), Side::kServer, std::move(ssl), *std::move(names),
+    return carrier_over(loop, std::move(base), Side::kServer, std::move(ssl), *std::move(names),
                         std::move(terms));
   }
 
@@ -74,34 +74,34 @@ class ServerFilter final : public StreamFilter {
 
 class TlsIncoming final : public Incoming {
  public:
-  TlsIncoming(std::unique_ptr<Incoming> stream, std::shared_ptr<const StreamFilter> filter)
-      : stream_(std::move(stream)), filter_(std::move(filter)) {}
+  TlsIncoming(std::unique_ptr<Incoming> base, std::shared_ptr<const StreamFilter> filter)
+      : base_(std::move(base)), filter_(std::move(filter)) {}
   Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
     ConnectionOptions filtered = options;
     filtered.filter = filter_;
-    return stream_->adopt(loop, filtered);
+    return base_->adopt(loop, filtered);
   }
-  std::string remote_endpoint() const override { return stream_->remote_endpoint(); }
+  std::string remote_endpoint() const override { return base_->remote_endpoint(); }
 
  private:
-  const std::unique_ptr<Incoming> stream_;
+  const std::unique_ptr<Incoming> base_;
   const std::shared_ptr<const StreamFilter> filter_;
 };
 
 class TlsListener final : public Listener {
  public:
-  TlsListener(Loop& loop, std::unique_ptr<Listener> stream, std::shared_ptr<Credentials> credentials)
-      : loop_(loop), stream_(std::move(stream)), credentials_(std::move(credentials)) {}
+  TlsListener(Loop& loop, std::unique_ptr<Listener> base, std::shared_ptr<Credentials> credentials)
+      : loop_(loop), base_(std::move(base)), credentials_(std::move(credentials)) {}
   Url local_url() const override {
-    Url url = stream_->local_url();
+    Url url = base_->local_url();
     url.scheme = "tls";
     return url;
   }
   void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
     auto filter = std::make_shared<const ServerFilter>(credentials_);
     auto gate = std::make_unique<HandshakeGate>(credentials_, local_url().to_string(), loop_.now());
-    stream_->start([&loop = loop_, hand_on = std::move(on_incoming), filter = std::move(filter),
-                    gate = std::move(gate)](std::unique_ptr<Incoming> peer) mutable {
+    base_->start([&loop = loop_, hand_on = std::move(on_incoming), filter = std::move(filter),
+                  gate = std::move(gate)](std::unique_ptr<Incoming> peer) mutable {
       if (!gate->admits(peer->remote_endpoint(), loop.now())) return;
       hand_on(std::make_unique<TlsIncoming>(std::move(peer), filter));
     });
@@ -109,21 +109,21 @@ class TlsListener final : public Listener {
 
  private:
   Loop& loop_;
-  const std::unique_ptr<Listener> stream_;
+  const std::unique_ptr<Listener> base_;
   const std::shared_ptr<Credentials> credentials_;
 };
 
 class TlsTransport final : public detail::Transport {
  public:
-  TlsTransport(std::unique_ptr<detail::Transport> stream, std::shared_ptr<Credentials> credentials)
-      : stream_(std::move(stream)), credentials_(std::move(credentials)) {}
+  TlsTransport(std::unique_ptr<detail::Transport> base, std::shared_ptr<Credentials> credentials)
+      : base_(std::move(base)), credentials_(std::move(credentials)) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "tls"; }
 
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
     const auto names = credentials_->server(loop.now());
     if (!names.ok()) return names.status().with_context("listen on " + url.to_string());
-    auto listener = stream_->listen(loop, of_stream(url));
+    auto listener = base_->listen(loop, of_base(url));
     if (!listener.ok()) return listener;
     return std::unique_ptr<Listener>{std::make_unique<TlsListener>(loop, *std::move(listener), credentials_)};
   }
@@ -136,23 +136,23 @@ class TlsTransport final : public detail::Transport {
     options.connection.filter =
         std::make_shared<const ClientFilter>(credentials_, *std::move(context), host, url.to_string());
     Task<Result<std::unique_ptr<Connection>>> connecting =
-        stream_->connect(loop, of_stream(url), std::move(options));
+        base_->connect(loop, of_base(url), std::move(options));
     Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
     if (!connection.ok()) co_return connection.status().with_context(url.to_string());
     co_return connection;
   }
 
   Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
-    return stream_->register_memory(of_stream(url), memory);
+    return base_->register_memory(of_base(url), memory);
   }
 
  private:
-  static Url of_stream(Url url) {
+  static Url of_base(Url url) {
     url.scheme = "tcp";
     return url;
   }
 
-  const std::unique_ptr<detail::Transport> stream_;
+  const std::unique_ptr<detail::Transport> base_;
   const std::shared_ptr<Credentials> credentials_;
 };
 
@@ -161,15 +161,15 @@ class TlsTransport final : public detail::Transport {
 
 namespace detail {
 
-std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream, TlsOptions options) {
-  return make_tls_transport(std::move(stream), std::make_shared<TlsCredentials>(std::move(options)));
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> base, TlsOptions options) {
+  return make_tls_transport(std::move(base), std::make_shared<TlsCredentials>(std::move(options)));
 }
 
 // Credentials by value, as others that give something away.
-std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream,
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> base,
                                               // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                               std::shared_ptr<TlsCredentials> credentials) {
-  return std::make_unique<tls::TlsTransport>(std::move(stream), credentials->state_);
+  return std::make_unique<tls::TlsTransport>(std::move(base), credentials->state_);
 }
 
 }  // namespace detail

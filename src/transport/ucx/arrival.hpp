@@ -8,7 +8,7 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
+/// A message as it lies in UCX's memory, in a copy of ours, or, a part, still with the sender. Whoever takes
 /// it gives its memory back; it is a plain value.
 struct Arrival {
   enum class Memory : std::uint8_t {

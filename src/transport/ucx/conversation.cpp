@@ -10,7 +10,7 @@ Conversation::Conversation(Loop& loop, Ready& told)
     : loop_(loop),
       told_(told),
       protocol_({.kinds = kCommonMessageKinds | bit_of(MessageKind::kAsk) | bit_of(MessageKind::kPlace) |
-                          bit_of(MessageKind::kPiece),
+                          bit_of(MessageKind::kPart),
                  .credit_max = static_cast<std::uint32_t>(kWindowBytesMax),
                  .over = "over UCX"}) {}
 

@@ -33,12 +33,12 @@ bool Inbox::no_memory() noexcept {
 bool Inbox::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
   if (!protocol().check(header, bytes)) return false;
   if (protocol().ahead(header) >= kEarlyMax) return misbehaved("repeats a message");
-  if (rendezvous != (header.kind == MessageKind::kPiece)) return misbehaved("mixes up bytes and pieces");
+  if (rendezvous != (header.kind == MessageKind::kPart)) return misbehaved("mixes up bytes and parts");
   if (header.kind == MessageKind::kBytes && !protocol().credit().use(cost_of(bytes))) {
     return misbehaved("overruns its window");
   }
-  if (header.kind == MessageKind::kPiece && bytes > kPieceBytes) {
-    return misbehaved("sent a piece of an impossible size");
+  if (header.kind == MessageKind::kPart && bytes > kPartBytes) {
+    return misbehaved("sent a part of an impossible size");
   }
   return true;
 }
@@ -92,7 +92,7 @@ bool Inbox::take_in(const MessageHeader& header, const Arrival& arrival) noexcep
   if (!protocol().take(header)) return false;
   switch (header.kind) {
     case MessageKind::kBytes:
-      piece_expected_ = false;
+      part_expected_ = false;
       break;
     case MessageKind::kPlace:
       if (!sender_.take_places(header.value)) return misbehaved("has a place for what was not asked for");
@@ -100,10 +100,10 @@ bool Inbox::take_in(const MessageHeader& header, const Arrival& arrival) noexcep
     case MessageKind::kAsk:
       if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end");
       break;
-    case MessageKind::kPiece:
-      if (!piece_expected_) return misbehaved("sent a piece that has no place");
-      if (pieces_queued_ == kPiecesMax) return misbehaved("sends pieces before the last one landed");
-      ++pieces_queued_;
+    case MessageKind::kPart:
+      if (!part_expected_) return misbehaved("sent a part that has no place");
+      if (parts_queued_ == kPartsMax) return misbehaved("sends parts before the last one landed");
+      ++parts_queued_;
       break;
     default:
       break;
@@ -147,15 +147,15 @@ Moved Inbox::receive(std::span<const iovec> into, std::span<const iovec> landing
     switch (queue_.front().kind) {
       case MessageKind::kBytes:
         return take_bytes(into);
-      case MessageKind::kPiece:
-        return take_piece(landing);
+      case MessageKind::kPart:
+        return take_part(landing);
       case MessageKind::kEnd:
         if (protocol().take_end()) sender_.send_control();
         return Moved::ended();
       default:  // kAsk: everything before it was received, so whoever wants more has a place for it
         queue_.pop_front();
         --asks_queued_;
-        piece_expected_ = true;
+        part_expected_ = true;
         sender_.want_control(MessageKind::kPlace, 1);
     }
   }
@@ -205,21 +205,21 @@ void Inbox::taken(const Arrival& arrival) noexcept {
 }
 
 // The attachment may have no place, or not be wanted any more: what has none comes to memory of ours.
-Moved Inbox::take_piece(std::span<const iovec> landing) {
+Moved Inbox::take_part(std::span<const iovec> landing) {
   Arrival& front = queue_.front();
   void* const descriptor = front.data;
   if (!landing_.place(front, landing)) return Moved::failed(ENOMEM);
   if (landing_.begin(worker_->worker().handle(), descriptor) == UCS_INPROGRESS) return landed();
-  --pieces_queued_;
+  --parts_queued_;
   return Moved::failed(ECONNRESET);
 }
 
-// What became of the piece at the front of the queue.
+// What became of the part at the front of the queue.
 Moved Inbox::landed() {
   // A copy of ours is nobody else's memory.
   if (!landing_.operation().is_done()) return lands_in_place() ? Moved::begun() : Moved::blocked();
   const ucs_status_t status = landing_.fetch();
-  --pieces_queued_;
+  --parts_queued_;
   if (status != UCS_OK || queue_.empty()) return Moved::failed(ECONNRESET);
   if (Arrival& front = queue_.front(); front.memory == Arrival::Memory::kNone) {
     queue_.pop_front();

@@ -10,7 +10,7 @@
 #include "transport/ucx/arrival.hpp"
 #include "transport/ucx/carrier_operation.hpp"
 #include "transport/ucx/conversation.hpp"
-#include "transport/ucx/piece_landing.hpp"
+#include "transport/ucx/part_landing.hpp"
 #include "transport/ucx/sender.hpp"
 #include "transport/ucx/shared_worker.hpp"
 #include "weft/detail/coro/ring.hpp"
@@ -19,7 +19,7 @@
 namespace weft::detail::ucx_carrier {
 
 /// The receiving half of a carrier: what has arrived and was not received yet, in order; what came before its
-/// turn; and the piece that is landing. It judges each message before it keeps anything of it, and tells the
+/// turn; and the part that is landing. It judges each message before it keeps anything of it, and tells the
 /// peer by the sender what it may send.
 /// Thread: the loop's.
 class Inbox {
@@ -40,7 +40,7 @@ class Inbox {
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
   ChunkRef receive_in_place(bool& exhausted);
-  /// Tells whoever waited for the piece that lands how it ended.
+  /// Tells whoever waited for the part that lands how it ended.
   Moved landed();
   /// UCX may write to memory of the owner's.
   bool lands_in_place() const noexcept {
@@ -69,7 +69,7 @@ class Inbox {
   void drop(Arrival& arrival) noexcept;
   bool copy_out(Arrival& arrival) noexcept;
   Moved take_bytes(std::span<const iovec> into);
-  Moved take_piece(std::span<const iovec> landing);
+  Moved take_part(std::span<const iovec> landing);
   void taken(const Arrival& arrival) noexcept;
   MessageProtocol& protocol() const noexcept { return conversation_.protocol(); }
 
@@ -79,11 +79,11 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Landing of the piece at the front, which is what comes to memory of our own then.
-  PieceLanding landing_;
+  /// Landing of the part at the front, which is what comes to memory of our own then.
+  PartLanding landing_;
   std::uint32_t asks_queued_ = 0;
-  std::uint32_t pieces_queued_ = 0;
-  bool piece_expected_ = false;
+  std::uint32_t parts_queued_ = 0;
+  bool part_expected_ = false;
 };
 
 }  // namespace weft::detail::ucx_carrier

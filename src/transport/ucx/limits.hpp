@@ -13,13 +13,13 @@ inline constexpr std::size_t kWindowBytesMin = 64 * 1024;
 inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
 /// Bytes of the window that each message takes beside its own, so that small ones are bounded too.
 inline constexpr std::size_t kMessageCost = 64;
-/// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
-inline constexpr std::size_t kPieceBytes = 1024 * 1024;
-/// Runs of a landing into which one of them goes, at most: a piece fills so many blocks of 4 KiB.
+/// Attachments go in parts, so that taking memory back waits for one part and not for all.
+inline constexpr std::size_t kPartBytes = 1024 * 1024;
+/// Runs of a landing into which one of them goes, at most: a part fills so many blocks of 4 KiB.
 inline constexpr std::size_t kLandingRunsMax = 256;
 /// Runs that are shorter on an average are not worth an entry of UCX's list for each.
 inline constexpr std::size_t kLandingRunMin = 512;
-/// Time for which UCX may have had that piece before the carrier is given up for it, and for which it is
+/// Time for which UCX may have had that part before the carrier is given up for it, and for which it is
 /// waited for in any case: a peer that lives has it in less.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
 inline constexpr Duration kReclaimAtLeast = std::chrono::microseconds{250};
@@ -33,9 +33,9 @@ inline constexpr std::size_t kSharedMemoryElementBytes = 512;
 inline constexpr std::size_t kTcpSegmentBytes = 64 * 1024;
 /// Number of messages of a worker that may be looked at in UCX's own memory at a time; more are copied.
 inline constexpr std::size_t kLentMessagesMax = 256;
-/// Number of pieces that may be in the inbox: the one that lands, and the next, whose sender may hear first
+/// Number of parts that may be in the inbox: the one that lands, and the next, whose sender may hear first
 /// that it has.
-inline constexpr std::uint32_t kPiecesMax = 2;
+inline constexpr std::uint32_t kPartsMax = 2;
 /// Number of asks that may wait in the inbox: each is followed by the bytes of a whole attachment.
 inline constexpr std::uint32_t kAsksMax = 4096;
 /// Distance by which a message may be ahead of the one that is due.

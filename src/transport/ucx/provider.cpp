@@ -202,13 +202,13 @@ std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& optio
   return std::make_shared<ucx_carrier::Provider>(options);
 }
 
-std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
-  return make_carrier_transport(std::move(stream), {.scheme = "ucx",
-                                                    .provider = make_ucx_carriers(options),
-                                                    .connecting = options.connecting,
-                                                    .listening = options.listening,
-                                                    .bring_up_timeout = options.bring_up_timeout,
-                                                    .misuse = check(options)});
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> base, const UcxOptions& options) {
+  return make_carrier_transport(std::move(base), {.scheme = "ucx",
+                                                  .provider = make_ucx_carriers(options),
+                                                  .connecting = options.connecting,
+                                                  .listening = options.listening,
+                                                  .bring_up_timeout = options.bring_up_timeout,
+                                                  .misuse = check(options)});
 }
 
 }  // namespace detail

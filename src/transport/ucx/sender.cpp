@@ -53,7 +53,7 @@ std::size_t Sender::room() const noexcept {
 Moved Sender::send(std::span<const iovec> from, std::size_t leased) {
   if (sending_.active()) return sent();
   if (endpoint_.handle() == nullptr || conversation_.has_failed()) return Moved::failed(ECONNRESET);
-  if (leased >= options_.rendezvous_bytes_min) return send_piece(from, leased);
+  if (leased >= options_.rendezvous_bytes_min) return send_part(from, leased);
   asked_ = false;
   const std::size_t bytes = std::min({from[0].iov_len, options_.message_bytes, room()});
   if (bytes == 0) {
@@ -72,22 +72,21 @@ inline Moved Sender::posted(ucs_status_t status, std::size_t bytes) noexcept {
   return status == UCS_INPROGRESS ? Moved::begun(bytes) : Moved::failed(ECONNRESET);
 }
 
-Moved Sender::send_piece(std::span<const iovec> from, std::size_t leased) {
+Moved Sender::send_part(std::span<const iovec> from, std::size_t leased) {
   if (!has_place()) {
     if (!std::exchange(asked_, true)) want_control(MessageKind::kAsk);
     blocked_ = true;
     return Moved::blocked();
   }
   // Without memory to list many runs the first one has to do.
-  if (!piece_.list(from, std::min(leased, kPieceBytes))) piece_.list(from.first(1), from[0].iov_len);
+  if (!part_.list(from, std::min(leased, kPartBytes))) part_.list(from.first(1), from[0].iov_len);
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   params.flags = UCP_AM_SEND_FLAG_RNDV;
-  piece_.describe(params);
-  sending_.begin(piece_.bytes());
-  return posted(
-      post(sending_, params, protocol().stamp(MessageKind::kPiece), piece_.buffer(), piece_.count()),
-      piece_.bytes());
+  part_.describe(params);
+  sending_.begin(part_.bytes());
+  return posted(post(sending_, params, protocol().stamp(MessageKind::kPart), part_.buffer(), part_.count()),
+                part_.bytes());
 }
 
 Moved Sender::sent() {

@@ -23,7 +23,7 @@ struct PeerEnd {
   std::uint32_t key = 0;
 };
 
-/// The sending half of a carrier: bytes in messages that UCX copies (eager), attachments one piece after the
+/// The sending half of a carrier: bytes in messages that UCX copies (eager), attachments one part after the
 /// other once the peer has said that it has a place for them, and control messages beside both.
 /// Thread: the loop's.
 class Sender {
@@ -64,7 +64,7 @@ class Sender {
   ucs_status_t post(CarrierOperation& operation, ucp_request_param_t& params, const MessageHeader& header,
                     const void* buffer, std::size_t count) noexcept;
   Moved posted(ucs_status_t status, std::size_t bytes) noexcept;
-  Moved send_piece(std::span<const iovec> from, std::size_t leased);
+  Moved send_part(std::span<const iovec> from, std::size_t leased);
   void flush() noexcept;
   std::size_t room() const noexcept;
   bool has_place() const noexcept {
@@ -77,8 +77,8 @@ class Sender {
   ucx::Endpoint endpoint_;
   PeerEnd peer_;
   CarrierOperation sending_;
-  /// The piece that it sends.
-  RunList piece_;
+  /// The part that it sends.
+  RunList part_;
   std::array<CarrierOperation, kControlOperations> controls_;
   CarrierOperation flush_;
   /// The bytes at the front were asked for by the last of `asks_`, and so is all that is leased behind them

@@ -48,7 +48,8 @@ class SharedWorker final : private ChunkLender,
   bool alive() const noexcept { return worker_ != nullptr; }
 
   Place enter(UcxCarrier& carrier);
-  /// After a peer that may have died the worker is watched until it is known not to be stuck.
+  /// Gives the place back. When the peer may have died, the worker is watched until it is known not to be
+  /// stuck.
   void leave(const Place& place, bool peer_may_be_dead) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
   bool progress();

@@ -19,8 +19,8 @@ class Provider;
 /// One end of a connection's way over UCX's active messages.
 ///
 /// Bytes travel in messages that UCX copies (eager), bounded by a window that the receiver opens by saying
-/// what it has received. An attachment's leased bytes are asked for first, and go by rendezvous, one piece
-/// after the other, once the receiver has a place for them: a piece never waits for anybody but UCX. The
+/// what it has received. An attachment's leased bytes are asked for first, and go by rendezvous, one part
+/// after the other, once the receiver has a place for them: a part never waits for anybody but UCX. The
 /// Sender and the Inbox do that; this brings both up, tells the owner what UCX told them, and ends them.
 ///
 /// The side that connected has its worker from the beginning, and says its address. The other one, which

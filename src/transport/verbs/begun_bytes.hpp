@@ -28,7 +28,8 @@ class BegunBytes {
   /// take_done() has something to return.
   bool has_done() const noexcept { return fetched_ > 0; }
 
-  /// At most kOffersMax offers, before each of them what was sent.
+  /// Adds an offer at the end. There are at most kOffersMax, each with at most one span of what was sent
+  /// before it.
   void add_offer(std::size_t bytes, std::shared_ptr<const Registration> memory);
   void add_sent(std::size_t bytes);
   /// The next `bytes` of what is offered were fetched.

@@ -21,7 +21,7 @@ struct CarrierName {
 /// The carriers of a loop over a device, by the numbers of their queue pairs. Thread: the loop's.
 class CarriersByPair {
  public:
-  /// From now on what comes to the queue pair of that number is `carrier`'s. Throws std::bad_alloc.
+  /// Hands `carrier` what comes to the queue pair of that number from now on. Throws std::bad_alloc.
   CarrierName join(std::uint32_t queue_pair, VerbsCarrier& carrier);
   void leave(std::uint32_t queue_pair) noexcept { carriers_.erase(queue_pair); }
   /// Null for one that has left, or never was here.

@@ -52,7 +52,7 @@ Status call_failed(const char* what) {
   return verbs::call_status(error, what);
 }
 
-/// The IP address that a stream goes to. Errors: it is none.
+/// The IP address that a base carrier goes to. Errors: it is none.
 Status parse(const std::string& endpoint, sockaddr_storage& to) {
   const auto url = Url::parse(endpoint);
   addrinfo hints{};
@@ -215,7 +215,7 @@ Status CmEnd::take(const verbs::CmEvent& event) {
 void CmEnd::on_cm_request(CmConnection connection, const verbs::CmEvent& event) {
   connection_ = std::move(connection);
   theirs_ = event.parameters;
-  // The peer's terms come by the stream, and may come later.
+  // The peer's terms come by the base carrier, and may come later.
   if (state_ != State::kAwaiting) return;
   if (Status failed = without_throwing([this] { return answer(); }); !failed.ok()) fail(std::move(failed));
 }
@@ -295,8 +295,8 @@ Status CmEnd::finish() {
   return hub_->driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
 }
 
-// What the peer sent before it went is there already. That it went is the stream's to say, which tells an end
-// in order from a death, and may say it later than rdma_cm does: here only the connection is answered.
+// What the peer sent before it went is there already. That it went is the base carrier's to say, which tells
+// an end in order from a death, and may say it later than rdma_cm does: here only the connection is answered.
 void CmEnd::ended(const verbs::CmEvent& event) {
   if (state_ != State::kConnected) return fail(status_of(event));
   if (event.kind == Kind::kDisconnected) return connection_.end();

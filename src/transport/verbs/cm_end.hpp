@@ -26,11 +26,11 @@ class CmSupport {
   ~CmSupport() = default;
 };
 
-/// One end of a carrier whose queue pair is connected by rdma_cm. The side that connected the stream connects
-/// here too:
+/// One end of a carrier whose queue pair is connected by rdma_cm. The side that connected the base carrier
+/// connects here too:
 ///
 ///   connecting side                                    listening side
-///   kMade        address: terms           <- stream -> address: terms, port, token      kMade
+///   kMade        address: terms           <-- base --> address: terms, port, token      kMade
 ///   kResolving   address, device, route                                                 kAwaiting
 ///   kRequested   request with the token   ---- cm ---> request                          kRequest
 ///   kSearching   the way is looked for                 the way is looked for            kSearching
@@ -38,8 +38,8 @@ class CmSupport {
 ///
 /// Only when the system has found the route, or the request is there, the device is known: the queue pair is
 /// made then (`carrier_`). It stays rdma_cm's connection until the end: when that fails, or the device goes,
-/// the carrier has failed; when the peer ends it, the stream says how that is meant. In kFailed and kShut
-/// nothing is told to the owner any more.
+/// the carrier has failed; when the peer ends it, the base carrier says how that is meant. In kFailed and
+/// kShut nothing is told to the owner any more.
 class CmEnd final : public CarrierEnd, private CmHandler {
  public:
   /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP

@@ -68,7 +68,7 @@ class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> 
   verbs::CmDriver& driver() const noexcept { return driver_; }
   /// Its events are `handler`'s, until it ends.
   Result<CmConnection> create(CmHandler& handler);
-  /// From now on `handler` awaits a request with the token that this returns; until it has come, or forget().
+  /// Lets `handler` await a request with the token that this returns, until it has come, or forget().
   Result<CmListening> await_request(CmHandler& handler);
   void forget(const CmToken& token) noexcept { awaited_.erase(token); }
   void destroy(verbs::CmId* id) noexcept;

@@ -27,8 +27,8 @@ namespace weft::detail::verbs_carrier {
 ///      |--skip(): nobody wants it: told: fetched--> gone
 ///      '--no landing that the device knows, or withdrawn: told: declined--> gone
 ///
-/// A read has one place at the peer, and fills up to `segments_max` pieces of a landing. So an offer that
-/// names several runs consists of as many parts, one whose landing has more pieces is parted, and each part
+/// A read has one place at the peer, and fills up to `segments_max` runs of a landing. So an offer that
+/// names several runs consists of as many parts, one whose landing has more runs is parted, and each part
 /// goes that way on its own. Parts of an offer have one place in the inbox together, and are told together,
 /// as far as they were read.
 ///
@@ -103,7 +103,7 @@ class FetchedOffers {
   /// Nobody wants the next `bytes`: those that are offered at the beginning count as fetched. Returns how
   /// many.
   std::size_t skip(std::size_t bytes) noexcept;
-  /// Into the landing or, with `ahead`, anywhere.
+  /// True while the device reads into the landing or, with `ahead`, into any memory.
   bool reads_under_way(bool ahead = true) noexcept;
   /// The landing is not read into, and not used any more. Returns how much has landed and was not
   /// reported.

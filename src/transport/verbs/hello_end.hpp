@@ -11,7 +11,7 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// One end of a carrier whose queue pair is connected by what both sides say on the stream.
+/// One end of a carrier whose queue pair is connected by what both sides say on the base carrier.
 ///
 ///   made --connect()--> the way to the peer is looked for --> connected    (InfiniBand: connected at once)
 ///

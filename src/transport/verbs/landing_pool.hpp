@@ -60,7 +60,7 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   std::map<std::size_t, Blocks> idle_;
   /// The latest time that anybody told.
   TimePoint now_{};
-  /// After a refusal of the system's nothing is asked of it until then.
+  /// Time until which nothing is asked of the system, which has refused memory.
   TimePoint refused_until_{};
 };
 

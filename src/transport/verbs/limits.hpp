@@ -30,7 +30,7 @@ inline constexpr std::size_t kControlSends = 2;
 inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
-/// Attachments are offered in pieces of 1 MiB, two outstanding: the completion of one shows progress while
+/// Attachments are offered in parts of 1 MiB, two outstanding: the completion of one shows progress while
 /// the other transfers. Of smaller attachments more are outstanding, and together as many bytes: what a peer
 /// that is asked for its answer may still have to read.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
@@ -52,10 +52,10 @@ inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Work requests by which a device is told at once to read, at most; of the places for requests a quarter is
 /// left to messages, so that these pass a long list.
 inline constexpr std::size_t kReadsAtOnce = 16;
-/// Pieces of a landing that one of them fills. An entry takes 16 bytes of each place of a queue pair: 16 make
+/// Runs of a landing that one of them fills. An entry takes 16 bytes of each place of a queue pair: 16 make
 /// 5 KiB for each connection, and twice as many would save hardly a hundredth of the time.
 inline constexpr std::size_t kReadSegmentsMax = 16;
-/// Pieces of a landing that a connection shows us at a time.
+/// Runs of a landing that a connection shows us at a time.
 inline constexpr std::size_t kLandingRunsMax = 64;
 /// Bytes of reads that are begun at once after which one of them is reported, besides the last: so the next
 /// ones begin while some are still under way.

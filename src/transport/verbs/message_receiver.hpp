@@ -40,7 +40,7 @@ class MessageReceiver final : private ReadOwner {
   ReadOwner& reads() noexcept { return *this; }
   bool empty() const noexcept { return inbox_.empty(); }
 
-  /// Inside a poll. The slot is this carrier's until it is given back.
+  /// A message has arrived in a slot, which is this carrier's until it is given back. Called inside a poll.
   void arrived(std::uint32_t slot, std::size_t bytes) noexcept;
   /// A slot that was lent is back with the pool.
   void lent_returned() noexcept;

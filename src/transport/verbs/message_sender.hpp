@@ -36,7 +36,7 @@ class MessageSender final : public RendezvousQueue {
 
   /// The longest message that the peer takes, head included.
   std::size_t peer_message_bytes() const noexcept { return peer_message_bytes_; }
-  /// Also after a failure, which posting meets then.
+  /// True when bytes may be sent, and also after a failure, which posting meets then.
   bool may_send_bytes() const noexcept {
     return turn_.failed() || (protocol_.may_send_bytes() && queue_.has_place());
   }

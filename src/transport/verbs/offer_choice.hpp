@@ -26,9 +26,9 @@ namespace weft::detail::verbs_carrier {
 class OfferChoice {
  public:
   struct Limits {
-    /// Attachments of so many bytes or more are offered,
+    /// Attachments of so many bytes or more are offered.
     std::size_t bytes_min = 0;
-    /// and runs of a list that have so many each, together.
+    /// Runs of a list that have so many bytes each are offered together.
     std::size_t run_bytes_min = kRunBytesMin;
   };
   /// Pieces that are offered together, and who keeps their memory registered; none: they are copied.

@@ -19,7 +19,7 @@
 namespace weft::detail::verbs_carrier {
 
 /// Our offers to the peer: an attachment in memory that our device knows is not copied into messages but
-/// offered, piece by piece, and read by the peer's device. Short runs of a list, of one registration, are
+/// offered, part by part, and read by the peer's device. Short runs of a list, of one registration, are
 /// offered many at a time. Meanwhile the bytes behind it go on, in messages
 /// and offers. All that is begun is the beginning of what is to be sent:
 ///
@@ -78,7 +78,7 @@ class OfferedBytes {
   void withdraw(TimePoint now) noexcept;
   /// Returns when that was done last.
   TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
-  /// After that answer: nothing is begun any more. Returns how much of it is done.
+  /// Ends what was begun, once that answer is here. Returns how much of it is done.
   std::size_t take_back() noexcept;
   /// Nobody reads any more.
   void end() noexcept;

@@ -33,7 +33,7 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
                 }};
 }
 
-/// Also where rdma_cm chooses.
+/// True also where rdma_cm chooses.
 bool has_gid_wanted(const verbs::Port& port, const VerbsOptions& options) {
   if (!options.gid_index || options.connect_by == VerbsConnect::kRdmaCm) return true;
   return std::any_of(port.gids.begin(), port.gids.end(),
@@ -312,14 +312,14 @@ std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& o
   return std::make_shared<verbs_carrier::Provider>(options);
 }
 
-std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> base,
                                                 const VerbsOptions& options) {
-  return make_carrier_transport(std::move(stream), {.scheme = "verbs",
-                                                    .provider = make_verbs_carriers(options),
-                                                    .connecting = options.connecting,
-                                                    .listening = options.listening,
-                                                    .bring_up_timeout = options.bring_up_timeout,
-                                                    .misuse = check(options)});
+  return make_carrier_transport(std::move(base), {.scheme = "verbs",
+                                                  .provider = make_verbs_carriers(options),
+                                                  .connecting = options.connecting,
+                                                  .listening = options.listening,
+                                                  .bring_up_timeout = options.bring_up_timeout,
+                                                  .misuse = check(options)});
 }
 
 }  // namespace detail

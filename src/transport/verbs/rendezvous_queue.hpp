@@ -46,7 +46,7 @@ class RendezvousQueue {
 /// Hears of the ends of reads, in the order in which they were begun.
 class ReadOwner {
  public:
-  /// Inside a poll.
+  /// A read has ended. Called inside a poll.
   virtual void on_read() noexcept = 0;
 
  protected:

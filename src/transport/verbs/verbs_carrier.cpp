@@ -157,7 +157,7 @@ bool VerbsCarrier::wait_until(Done done, TimePoint latest) {
   return is_done;
 }
 
-// The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces. One that
+// The peer answers to a withdrawal as soon as its device is done, which takes as long as two parts. One that
 // was asked for long already is not waited for again.
 Moved VerbsCarrier::reclaim(Lent what) {
   static_cast<void>(gives_back_at_once(what));  // asks for it

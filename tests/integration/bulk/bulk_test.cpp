@@ -25,7 +25,7 @@ using testing::turn_until;
 constexpr std::size_t kLarge = std::size_t{9} << 20;
 constexpr std::size_t kSome = std::size_t{2} << 20;
 
-/// Over each carrier of this build, over verbs on devices that exist in the process only.
+/// Runs over each carrier of this build, over verbs on devices that exist in the process only.
 class BulkHandles : public testing::RpcTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {

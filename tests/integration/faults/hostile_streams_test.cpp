@@ -163,7 +163,7 @@ class HostileStreams : public FaultTest {
     ASSERT_TRUE(eventually([&] { return server.stats().protocol_errors == before + 1; })) << what;
     ASSERT_TRUE(at_rest(server)) << what;
   }
-  /// Whatever `bytes` are, the connection stands, and a call behind them is answered.
+  /// The connection stands, whatever `bytes` are, and a call behind them is answered.
   void expect_taken(Server& server, const std::string& bytes, const std::string& what) {
     HostilePeer peer{server.urls().front()};
     peer.send(hello_with_window(kWindow) + bytes + request_bytes<&add>(777, 1, 2));

@@ -72,7 +72,7 @@ std::size_t resident_bytes() {
 /// Memory that a process takes.
 struct Taken {
   std::size_t resident = 0;
-  /// Without what malloc keeps because of how blocks of different ages lie beside each other.
+  /// The same without what malloc keeps because of how blocks of different ages lie beside each other.
   std::size_t used = 0;
 
   static Taken now() {

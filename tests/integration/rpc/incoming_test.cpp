@@ -40,7 +40,7 @@ struct Store {
     if (!whole.ok()) co_return whole.status();
     co_return data.received();
   }
-  /// Into pages of `page` bytes, every second one of the memory.
+  /// Receives it into pages of `page` bytes, every second one of the memory.
   Task<Result<std::uint64_t>> put_in_pages(IncomingAttachment& data, std::uint64_t page) {
     const std::size_t pages = (data.size() + page - 1) / page;
     memory.assign(2 * pages * page, std::byte{0xEE});

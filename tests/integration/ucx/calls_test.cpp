@@ -33,7 +33,7 @@ TEST_P(UcxCalls, StreamsGoInAllShapes) {
   expect_streams_of_all_shapes(loop(), client(serve(transports()).urls().front()));
 }
 
-// Below and above UcxOptions::rendezvous_bytes_min, of one piece and of several, of odd lengths.
+// Below and above UcxOptions::rendezvous_bytes_min, of one part and of several, of odd lengths.
 TEST_P(UcxCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   Client& caller = client(serve(transports()).urls().front());
   for (const std::size_t size :

@@ -167,7 +167,7 @@ TEST_F(UcxBlocks, ThatLandInOthersAreNotCopied) {
 }
 
 // Each allocation of one call fails once, and all of them from it on: of what lists the runs, and of what a
-// piece takes that did not fit. The call ends, and those behind it are served.
+// part takes that did not fit. The call ends, and those behind it are served.
 TEST_F(UcxBlocks, SurviveEveryAllocationThatFails) {
   if (!testing::kHeapIsCounted) GTEST_SKIP() << "a sanitizer has the heap";
   for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i / 7);

@@ -76,7 +76,7 @@ TEST_P(UcxHostilePeers, AnotherVersionOfTheOfferIsDeclined) {
 
 TEST_P(UcxHostilePeers, AnotherProtocolsFirstBytesEndTheConnection) {
   const auto one = peer();
-  ASSERT_TRUE(one->stream().send("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"));
+  ASSERT_TRUE(one->base().send("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"));
   expect_dismissed(*one);
 }
 
@@ -121,7 +121,7 @@ TEST_P(UcxHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
     ASSERT_TRUE(steps < 2 || one->prepare());
     ASSERT_TRUE(steps != 2 || one->say(wire::CarrierStep::kAddress, one->address()));
     ASSERT_TRUE(steps < 3 || one->open());
-    one->stream().close();
+    one->base().close();
     EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
     expect_others_fine();
   }
@@ -164,7 +164,7 @@ TEST_P(UcxHostilePeers, WhoNeverComesUpIsOneOfAFewAndGivesAllBackInTime) {
     // Where this takes long, some of the first ones have had their time, and were told so before another had
     // its turn.
     const auto has_heard = [](const std::unique_ptr<RawUcxPeer>& peer) {
-      return peer->stream().readable_within(0ms);
+      return peer->base().readable_within(0ms);
     };
     const auto brought_up = std::count_if(peers.begin() + kAtATime, peers.end(), has_heard);
     const auto given_up = std::count_if(peers.begin(), peers.begin() + kAtATime, has_heard);
@@ -203,7 +203,7 @@ TEST_P(UcxHostilePeers, AFewWhoNeverComeUpDoNotKeepAnHonestOneFromIt) {
 
 // No sender of ours does so, but nothing is wrong with it: what is behind the attachment comes to memory of
 // the receiver's and is bytes like others.
-TEST_P(UcxHostilePeers, APieceThatIsLongerThanItsAttachmentLandsNowhereElse) {
+TEST_P(UcxHostilePeers, APartThatIsLongerThanItsAttachmentLandsNowhereElse) {
   const auto peer = peer_on_carrier();
   std::string frame = faults::request_bytes<&add>(5, 1, 2);
   auto* const at = reinterpret_cast<std::byte*>(frame.data());
@@ -215,8 +215,8 @@ TEST_P(UcxHostilePeers, APieceThatIsLongerThanItsAttachmentLandsNowhereElse) {
   peer->send(MessageKind::kBytes, frame);
   peer->send(MessageKind::kAsk);
   ASSERT_TRUE(peer->hear_place());
-  peer->send(MessageKind::kPiece, std::string(40'000, 'x') + faults::request_bytes<&add>(7, 1, 2) +
-                                      faults::request_bytes<&add>(9, 1, 2));
+  peer->send(MessageKind::kPart, std::string(40'000, 'x') + faults::request_bytes<&add>(7, 1, 2) +
+                                     faults::request_bytes<&add>(9, 1, 2));
   EXPECT_TRUE(peer->progress_until([&] { return server_.stats().calls >= calls + 3; }));
   expect_served(*peer);
 }
@@ -251,11 +251,11 @@ TEST_P(UcxHostilePeers, MessagesForSlotsOfNobodyAreDropped) {
 
 TEST_P(UcxHostilePeers, MessagesForAConnectionThatIsClosedAreDropped) {
   const auto peer = peer_on_carrier();
-  peer->stream().close();
+  peer->base().close();
   for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
   EXPECT_TRUE(peer->progress_until([&] { return server_.stats().connections == 1; })) << "F5";
   for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
-  for (int i = 0; i < 10; ++i) peer->send(MessageKind::kPiece, std::string(100'000, 'x'));
+  for (int i = 0; i < 10; ++i) peer->send(MessageKind::kPart, std::string(100'000, 'x'));
   peer->progress_until([&, turns = 0]() mutable { return ++turns > 1000; });
   expect_others_fine();
 }
@@ -280,11 +280,11 @@ const std::vector<carrier_testing::Misdeed<RawUcxPeer>> kMisdeeds =
         {"a message over the whole window",
          [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(2u << 20, 'x')); }},
         {"no bytes at all", [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes); }},
-        {"a piece without a place",
-         [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string(100'000, 'x')); }},
-        {"an oversized piece",
-         [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string((1u << 20) + 1, 'x')); }},
-        {"an eager piece", [](RawUcxPeer& peer) { peer.send_header(peer.header(MessageKind::kPiece), "x"); }},
+        {"a part without a place",
+         [](RawUcxPeer& peer) { peer.send(MessageKind::kPart, std::string(100'000, 'x')); }},
+        {"an oversized part",
+         [](RawUcxPeer& peer) { peer.send(MessageKind::kPart, std::string((1u << 20) + 1, 'x')); }},
+        {"an eager part", [](RawUcxPeer& peer) { peer.send_header(peer.header(MessageKind::kPart), "x"); }},
         {"bytes by rendezvous",
          [](RawUcxPeer& peer) {
            peer.send_header(peer.header(MessageKind::kBytes), std::string(100'000, 'x'), true);
@@ -299,7 +299,7 @@ const std::vector<carrier_testing::Misdeed<RawUcxPeer>> kMisdeeds =
         {"a kind that only RDMA has", [](RawUcxPeer& peer) { peer.send(MessageKind::kReclaim); }},
         {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
         {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
-        {"pieces before the last one has landed",
+        {"parts before the last one has landed",
          [](RawUcxPeer& peer) {
            // Far fewer than the attachment has, so that only their haste is wrong.
            std::string frame = faults::request_bytes<&add>(5, 1, 2);
@@ -311,7 +311,7 @@ const std::vector<carrier_testing::Misdeed<RawUcxPeer>> kMisdeeds =
            peer.send(MessageKind::kBytes, frame);
            peer.send(MessageKind::kAsk);
            peer.hear_place();
-           for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPiece, std::string(1u << 20, 'x'));
+           for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPart, std::string(1u << 20, 'x'));
          }},
         {"a sequence number again",
          [](RawUcxPeer& peer) {
@@ -326,9 +326,9 @@ const std::vector<carrier_testing::Misdeed<RawUcxPeer>> kMisdeeds =
            peer.send_header(early, std::string(4000, 'x'));
            peer.send_header(early, std::string(4000, 'x'));
          }},
-        {"an early piece again",
+        {"an early part again",
          [](RawUcxPeer& peer) {
-           ActiveMessageHeader early = peer.header(MessageKind::kPiece);
+           ActiveMessageHeader early = peer.header(MessageKind::kPart);
            early.message.sequence += 5;
            peer.send_header(early, std::string(100'000, 'x'), true);
            peer.send_header(early, std::string(100'000, 'x'), true);
@@ -356,7 +356,7 @@ TEST_P(UcxHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
   const auto one = peer();
   ASSERT_TRUE(one->greet() && one->open());
   one->send(MessageKind::kBytes, "x");
-  EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
+  EXPECT_TRUE(one->progress_until([&] { return one->base().readable_within(0ms); }));
   EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   expect_others_fine();
 }

@@ -33,7 +33,7 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
   RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
       : RawCarrierPeer(url, wire::CarrierKind::kUcx), mode_(mode), reach_(reach) {}
   ~RawUcxPeer() {
-    stream().close();
+    base().close();
     if (endpoint_ != nullptr && mode_ == UcxErrorMode::kPeer) close_endpoint();
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
@@ -74,7 +74,7 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
   bool come_up() {
     if (!greet() || !open()) return false;
     send(MessageKind::kProbe);
-    return progress_until([&] { return stream().readable_within(std::chrono::milliseconds{0}); }) &&
+    return progress_until([&] { return base().readable_within(std::chrono::milliseconds{0}); }) &&
            hear(wire::CarrierStep::kUp) && say(wire::CarrierStep::kUp);
   }
 
@@ -82,7 +82,7 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
     return {{kind, kWindow, 0, sequence_++}, slot_, key_};
   }
   void send(MessageKind kind, std::string data = {}) {
-    send_header(header(kind), std::move(data), kind == MessageKind::kPiece);
+    send_header(header(kind), std::move(data), kind == MessageKind::kPart);
   }
   void send_header(const ucx_carrier::ActiveMessageHeader& its, std::string data = {},
                    bool rendezvous = false) {

@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::size_t kMany = 32;
-// Several pieces, and little to copy where none of them is under way.
-constexpr std::size_t kSomePieces = std::size_t{2} << 20;
+// Several parts, and little to copy where none of them is under way.
+constexpr std::size_t kSomeParts = std::size_t{2} << 20;
 
 using testing::ThreadUse;
 
@@ -140,7 +140,7 @@ class ManyToOneStopped : public UcxStopped {
  protected:
   enum class Asks : std::uint8_t { kForWork, kForNobody };
   explicit ManyToOneStopped(Asks asks = Asks::kForWork)
-      : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomePieces)) {
+      : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomeParts)) {
     const std::string url = victim_.read_line();
     for (std::size_t i = 0; i < kMany; ++i) {
       callers_.push_back(

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class VerbsCalls : public VerbsTest {
  protected:
-  /// So little credit takes a turn of both threads for each few messages.
+  /// True when credit is so little that each few messages take a turn of both threads.
   static bool tight() { return std::string_view{GetParam()} == "tight"; }
   static std::size_t large() { return tight() ? std::size_t{128} << 10 : std::size_t{2} << 20; }
   /// A client of a server, by RDMA, with nothing else.

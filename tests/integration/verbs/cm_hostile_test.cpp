@@ -92,7 +92,7 @@ TEST_F(CmHostile, ATokenEndsWithItsConnection) {
   expect_others_fine();
 }
 
-// A request that waits for its stream ends with it, and one whose sender is gone is answered by nobody.
+// A request that waits for its base carrier ends with it, and one whose sender is gone is answered by nobody.
 TEST_F(CmHostile, APeerThatLeavesInTheMiddleLeavesNothing) {
   for (const bool stream_first : {false, true}) {
     auto peer = std::make_unique<RawCmPeer>(url);

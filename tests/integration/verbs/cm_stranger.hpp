@@ -20,11 +20,11 @@ namespace weft::verbs_testing {
 
 using namespace weft::detail;
 
-/// A client of verbs:// that connects by rdma_cm, as far as the stream goes.
+/// A client of verbs:// that connects by rdma_cm, as far as the base carrier goes.
 class RawCmPeer final : public carrier_testing::RawCarrierPeer {
  public:
   explicit RawCmPeer(const std::string& url) : RawCarrierPeer(url, wire::CarrierKind::kVerbs) {}
-  ~RawCmPeer() { stream().close(); }
+  ~RawCmPeer() { base().close(); }
 
   bool greet() { return RawCarrierPeer::greet({static_cast<char>(kMessageVersion), 1}); }
   verbs_carrier::CmAddress server() {

@@ -177,7 +177,7 @@ TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsCarriers) {
   EXPECT_EQ(caller.stats().connections, 2u);
 }
 
-// It may come before the stream's end, which says whether the peer closed or died.
+// It may come before the base carrier's end, which says whether the peer closed or died.
 TEST(VerbsCmEndings, ThatThePeerDisconnectedIsForTheStreamToJudge) {
   CmWorld its;
   const std::string url = its.required(its.serve());

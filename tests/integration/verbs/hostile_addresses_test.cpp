@@ -43,7 +43,7 @@ TEST_P(VerbsAddresses, TenThousandAddressesOfNobodyDisturbNobody) {
     ASSERT_TRUE(one.say(wire::CarrierStep::kAddress, address_of_nobody(honest, random))) << i;
     if (i % 1000 == 0) expect_others_fine();
   }
-  model->stream().close();
+  model->base().close();
   expect_alone();
 }
 

@@ -50,7 +50,7 @@ TEST_P(VerbsHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
     ASSERT_TRUE(steps < 2 || one->open());
     ASSERT_TRUE(steps != 3 || one->say(wire::CarrierStep::kAddress, one->address()));
     ASSERT_TRUE(steps < 4 || one->connect());
-    one->stream().close();
+    one->base().close();
     expect_alone();
   }
 }
@@ -239,7 +239,7 @@ TEST_P(VerbsHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->open() && one->connect());
     one->send(kind, kind == MessageKind::kBytes ? "x" : "");
-    EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
+    EXPECT_TRUE(one->progress_until([&] { return one->base().readable_within(0ms); }));
     EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   }
   expect_alone();

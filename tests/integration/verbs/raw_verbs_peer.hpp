@@ -30,7 +30,7 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
 
   RawVerbsPeer(const std::string& url, verbs::Driver& driver, Loop& loop)
       : RawCarrierPeer(url, wire::CarrierKind::kVerbs), driver_(driver), loop_(loop) {}
-  ~RawVerbsPeer() { stream().close(); }
+  ~RawVerbsPeer() { base().close(); }
 
   bool greet(const std::string& offer = {static_cast<char>(kMessageVersion)}) {
     return RawCarrierPeer::greet(offer);
@@ -92,8 +92,8 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
     ibv_send_wr* refused = nullptr;
     if (ibv_post_send(pair_->handle(), &request, &refused) == 0) ++sent_;
   }
-  /// At most kSlots messages of one byte, which the device is given at once. Waits until it is done with
-  /// them.
+  /// Sends `count` messages of one byte, at most kSlots, which the device is given at once. Waits until it is
+  /// done with them.
   void send_many(std::uint32_t count) {
     progress_until([this] { return sent_ == completed_ || lost_; });
     std::vector<ibv_sge> pieces(count);

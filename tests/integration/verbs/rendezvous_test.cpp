@@ -20,7 +20,7 @@ constexpr std::size_t kMega = 1024 * kKilo;
 bool slow() {
   return &weft::testing::rdma_devices() == &verbs::system_driver();
 }
-/// Less has to do there, and where what is copied goes in messages of 1 KiB.
+/// Returns a smaller size there, and where what is copied goes in messages of 1 KiB.
 std::size_t scaled(std::size_t size) {
   const std::string_view name = ::testing::UnitTest::GetInstance()->current_test_info()->value_param();
   const bool tight = name.find("tight") != std::string_view::npos;

@@ -140,7 +140,7 @@ inline std::string with_scheme(const Server& server, std::string_view scheme) {
   return std::string{scheme} + url.substr(url.find("://"));
 }
 
-/// On the devices that the program was linked with.
+/// Runs on the devices that the program was linked with.
 class VerbsTest : public ::testing::TestWithParam<const char*> {
  protected:
   VerbsOptions options() const { return options_of(GetParam(), testing::rdma_devices()); }

@@ -94,7 +94,7 @@ struct Network {
   int post_receive(ReceiveQueue& queue, const ibv_recv_wr& request);
 
   // queue_pairs.cpp
-  /// Into error, with everything flushed. Nothing if it is there already.
+  /// Moves `pair` into error, with everything flushed. Does nothing if it is there already.
   void enter_error(QueuePair& pair);
   void reset(QueuePair& pair);
 

@@ -85,7 +85,7 @@ class Events {
 enum class Waits : std::uint8_t { kNo, kForReceive, kForPeer };
 
 struct SendWork {
-  /// Without `sg_list` and `next`, which are the caller's.
+  /// The request without `sg_list` and `next`, which are the caller's.
   ibv_send_wr request{};
   std::vector<ibv_sge> pieces;
   std::vector<std::byte> inline_data;

@@ -28,25 +28,25 @@ static_assert(std::is_trivially_copyable_v<Cursor>);
 void expect_nothing_of(const Runs& runs, RunsFault fault) {
   EXPECT_EQ(runs.fault(), fault);
   EXPECT_TRUE(runs.empty());
-  EXPECT_EQ(runs.pieces(), 0u);
+  EXPECT_EQ(runs.count(), 0u);
   EXPECT_EQ(runs.bytes(), 0u);
 }
 
 TEST(MemoryRuns, AreOneOrAListOrBlocksAtEqualDistances) {
   std::array<std::byte, 100> memory{};
   const Runs one{std::span{memory}.first(7)};
-  EXPECT_EQ(one.pieces(), 1u);
+  EXPECT_EQ(one.count(), 1u);
   EXPECT_EQ(one.bytes(), 7u);
   const std::vector<Runs::Run> list{std::span{memory}.first(1), {}, std::span{memory}.subspan(50)};
   const Runs several{std::span<const Runs::Run>{list}};
-  EXPECT_EQ(several.pieces(), 3u);
+  EXPECT_EQ(several.count(), 3u);
   EXPECT_EQ(several.bytes(), 51u);
-  EXPECT_EQ(several.piece(2).data(), memory.data() + 50);
+  EXPECT_EQ(several.run(2).data(), memory.data() + 50);
   const Runs blocks{memory.data(), 10, 3, 10, false};
-  EXPECT_EQ(blocks.pieces(), 10u);
+  EXPECT_EQ(blocks.count(), 10u);
   EXPECT_EQ(blocks.bytes(), 30u);
-  EXPECT_EQ(blocks.piece(9).data(), memory.data() + 90);
-  EXPECT_EQ(blocks.piece(9).size(), 3u);
+  EXPECT_EQ(blocks.run(9).data(), memory.data() + 90);
+  EXPECT_EQ(blocks.run(9).size(), 3u);
   for (const Runs& runs : {one, several, blocks}) {
     EXPECT_EQ(runs.fault(), RunsFault::kNone);
     EXPECT_FALSE(runs.empty());

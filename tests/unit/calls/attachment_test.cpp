@@ -28,8 +28,8 @@ static_assert(std::is_nothrow_move_constructible_v<Attachment>);
 std::vector<std::byte> gathered(const Attachment& attachment) {
   std::vector<std::byte> all;
   const AttachmentView view = attachment.view();
-  for (std::size_t i = 0; i < view.pieces(); ++i) {
-    all.insert(all.end(), view.piece(i).begin(), view.piece(i).end());
+  for (std::size_t i = 0; i < view.count(); ++i) {
+    all.insert(all.end(), view.run(i).begin(), view.run(i).end());
   }
   return all;
 }
@@ -61,7 +61,7 @@ TEST(Attachments, KeepTheListWhoseArrayGoes) {
   std::ranges::fill(runs, Bytes{memory}.last(1));
   runs = {};
   EXPECT_EQ(list.size(), 203u);
-  EXPECT_EQ(list.view().pieces(), 3u) << "an empty run is left out";
+  EXPECT_EQ(list.view().count(), 3u) << "an empty run is left out";
   std::vector<std::byte> expected(memory.begin() + 500, memory.begin() + 600);
   expected.insert(expected.end(), memory.begin(), memory.begin() + 3);
   expected.insert(expected.end(), memory.begin() + 500, memory.begin() + 600);
@@ -72,7 +72,7 @@ TEST(Attachments, OfBlocksAtADistanceNeedNoArray) {
   const std::vector<std::byte> memory = testing::pattern(1000);
   const Attachment blocks{AttachmentView::strided(memory, 3, 10, 400), Buffer{}};
   EXPECT_EQ(blocks.size(), 30u);
-  EXPECT_EQ(blocks.view().piece(2).data(), memory.data() + 800);
+  EXPECT_EQ(blocks.view().run(2).data(), memory.data() + 800);
   const Attachment again{AttachmentView::strided(memory.data(), 7, 10, 0), Buffer{}};
   EXPECT_EQ(again.size(), 70u) << "the same block may be sent several times";
 }
@@ -124,7 +124,7 @@ TEST(Attachments, OfRunsThatCannotBeKnowTheirFaultAndHaveNoRuns) {
   const std::vector<Bytes> too_many(2, Bytes{memory.data(), kMost / 2 + 1});
   const auto fault_of = [](AttachmentView runs) {
     const Attachment attachment{runs, Buffer{}};
-    EXPECT_EQ(attachment.view().pieces(), 0u);
+    EXPECT_EQ(attachment.view().count(), 0u);
     EXPECT_FALSE(attachment.empty());
     return attachment.fault();
   };

@@ -67,7 +67,7 @@ class FakeCarrier final : public BaseCarrier {
     owner().on_readable();
   }
   void fail(Status why) { owner().on_failed(std::move(why)); }
-  /// From now on so many bytes more can be sent.
+  /// Lets so many bytes more be sent.
   void set_room(std::size_t bytes) {
     room_ = bytes;
     if (bytes != 0) owner().on_writable();

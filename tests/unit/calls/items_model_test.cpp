@@ -651,7 +651,7 @@ std::vector<Act> all_acts() {
   return acts;
 }
 
-/// Without an end, but for a sanitizer, as in fewer_steps.hpp.
+/// Depth that no walk reaches, except under a sanitizer, as in fewer_steps.hpp.
 constexpr std::size_t kToTheEnd = kFewerSteps == 0 ? SIZE_MAX : 7;
 constexpr std::size_t kStatesMin = kFewerSteps == 0 ? 2500 : 300;
 

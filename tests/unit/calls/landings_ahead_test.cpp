@@ -42,7 +42,7 @@ class LandingsAheadOfCalls : public PendingCalls {
     rig_.carrier().set_holding(true);
   }
   void answer(std::uint64_t id) { rig_.peer_sends(answer_bytes(id, "there", kAttachment)); }
-  /// Whatever comes for the call that has ended.
+  /// Nothing is written there, whatever comes for the call that has ended.
   void expect_memory_is_free() {
     std::ranges::fill(landing_, std::byte{0xEE});
     answer(id_);

@@ -234,9 +234,9 @@ TEST_F(ServedCalls, AnAttachmentInManyPlacesGoesOutWithItsOwnerAndWithoutTheHand
   EXPECT_EQ(sink_->failures.size(), 0u);
   ASSERT_EQ(sink_->attachments.size(), 1u);
   const AttachmentView view = sink_->attachments.front().view();
-  ASSERT_EQ(view.pieces(), 2u);
-  EXPECT_EQ(as_text(view.piece(0)), "there");
-  EXPECT_EQ(as_text(view.piece(1)), "hello ");
+  ASSERT_EQ(view.count(), 2u);
+  EXPECT_EQ(as_text(view.run(0)), "there");
+  EXPECT_EQ(as_text(view.run(1)), "hello ");
   EXPECT_FALSE(memory.expired());
   sink_->attachments.clear();
   EXPECT_TRUE(memory.expired());

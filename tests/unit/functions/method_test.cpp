@@ -206,16 +206,16 @@ TEST(RunningLimits, AreKeptToByThreadsThatEnterAtOnce) {
 
 TEST(AttachmentView, IsOnePieceOrSeveral) {
   const std::string text = "attachment";
-  EXPECT_EQ(AttachmentView{}.pieces(), 0u);
+  EXPECT_EQ(AttachmentView{}.count(), 0u);
   EXPECT_EQ(AttachmentView{}.bytes(), 0u);
   const AttachmentView one{as_bytes(text)};
-  EXPECT_EQ(one.pieces(), 1u);
+  EXPECT_EQ(one.count(), 1u);
   EXPECT_EQ(one.bytes(), text.size());
   const std::vector<Bytes> gathered{as_bytes(text), Bytes{}, as_bytes(text).first(3)};
   const AttachmentView several{std::span<const Bytes>{gathered}};
-  EXPECT_EQ(several.pieces(), 3u);
+  EXPECT_EQ(several.count(), 3u);
   EXPECT_EQ(several.bytes(), text.size() + 3);
-  EXPECT_EQ(as_text(several.piece(2)), "att");
+  EXPECT_EQ(as_text(several.run(2)), "att");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ inline bool readable(int fd, int milliseconds = 0) {
   return ::poll(&entry, 1, milliseconds) == 1;
 }
 
-/// Far longer than anything here takes; only a failure waits that long.
+/// A time far longer than anything here takes; only a failure waits that long.
 inline constexpr int kPatienceMilliseconds = 20'000;
 
 }  // namespace weft::testing

@@ -36,7 +36,7 @@ struct SideOptions {
   /// There is a second carrier, of a higher number, with this policy.
   CarrierPolicy other = CarrierPolicy::kForbid;
   Fault other_fault = Fault::kNone;
-  /// Secret of the stream, see QuietStream; zero: none.
+  /// Secret of the base carrier, see QuietBase; zero: none.
   int secret = 0;
   /// This side connected.
   bool connecting = false;
@@ -114,8 +114,8 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
   Capabilities capabilities_;
 };
 
-/// A stream on which nothing happens.
-class QuietStream final : public BaseCarrier, private BaseSecret {
+/// A base carrier on which nothing happens.
+class QuietBase final : public BaseCarrier, private BaseSecret {
  public:
   /// One that fails when it is less than zero.
   void begin_with(int its_secret) { number_ = its_secret; }
@@ -185,8 +185,8 @@ class Side final : public BringUpHost, public FrameSink {
         {std::make_shared<NotedProvider>(other, of_other, wire::CarrierKind::kVerbs), options.other});
     carriers->bring_up_timeout = kBringUp;
     carriers->connecting = options.connecting;
-    stream_.begin_with(options.secret);
-    bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, carriers);
+    base_.begin_with(options.secret);
+    bring_up_ = std::make_unique<BringUp>(*loop_, *this, base_, carriers);
     bring_up_->set_sink(*this);
   }
 
@@ -269,7 +269,7 @@ class Side final : public BringUpHost, public FrameSink {
 
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
-  QuietStream stream_;
+  QuietBase base_;
   std::unique_ptr<BringUp> bring_up_;
 };
 

@@ -149,7 +149,7 @@ class Model {
       const bool may_do_without = options_[i].policy == CarrierPolicy::kForbid
                                       ? !demanded || one_over
                                       : options_[i].policy == CarrierPolicy::kPrefer && !demanded;
-      // Its stream's end tells a side whose peer gave up.
+      // Its base carrier's end tells a side whose peer gave up.
       ASSERT_TRUE(side.settled() || one_over) << "a side waits for ever " << text_of(steps);
       if (side.over) continue;
       ASSERT_TRUE(side.on_carrier() || may_do_without || !side.settled()) << "did without " << text_of(steps);
@@ -296,7 +296,7 @@ class BringUpTurns : public ::testing::Test {
   Side peer_{{}};
 };
 
-/// A side whose stream has a secret, with a carrier on which somebody was heard.
+/// A side whose base carrier has a secret, with a carrier on which somebody was heard.
 class BringUpProofs : public BringUpTurns {
  protected:
   void hear_somebody(CarrierPolicy policy = CarrierPolicy::kPrefer) {

@@ -402,8 +402,8 @@ TEST_P(CarrierConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
   EXPECT_EQ(loop_->timers_armed(), 0u);
 }
 
-// The hook of the loop that watches a real stream tells of an end once, and it may be while the verdict is
-// still unread.
+// The hook of the loop that watches a real base carrier tells of an end once, and it may be while the verdict
+// is still unread.
 TEST_P(CarrierConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));

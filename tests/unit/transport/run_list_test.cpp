@@ -10,7 +10,7 @@
 
 #include "support/heap_count.hpp"
 #include "transport/ucx/limits.hpp"
-#include "transport/ucx/piece_landing.hpp"
+#include "transport/ucx/part_landing.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
@@ -88,25 +88,25 @@ TEST_F(RunLists, NeedMemoryForManyRunsOnlyOnce) {
 }
 
 // A connection that had to fail for it would take its worker's other connections along.
-TEST_F(RunLists, WithoutMemoryForThemAPieceLandsInItsFirstRunAndElseInACopy) {
+TEST_F(RunLists, WithoutMemoryForThemAPartLandsInItsFirstRunAndElseInACopy) {
   if (!testing::kHeapIsCounted) GTEST_SKIP() << "this build cannot let an allocation fail";
   using namespace detail::ucx_carrier;
   const std::unique_ptr<Loop> loop = Loop::create().value();
   detail::Ready told{[](detail::Ready*) noexcept {}};
   Conversation conversation{*loop, told};
-  PieceLanding landing{conversation};
+  PartLanding landing{conversation};
   std::vector<std::byte> memory(3 * kLandingRunMin);
   std::vector<iovec> places;
   for (std::size_t i = 0; i < 3; ++i) places.push_back({&memory[i * kLandingRunMin], kLandingRunMin});
-  Arrival piece{detail::MessageKind::kPiece, Arrival::Memory::kUcx, memory_, memory.size()};
+  Arrival part{detail::MessageKind::kPart, Arrival::Memory::kUcx, memory_, memory.size()};
   testing::fail_allocation(1);
-  EXPECT_TRUE(landing.place(piece, places));
+  EXPECT_TRUE(landing.place(part, places));
   EXPECT_FALSE(testing::allocation_still_to_fail());
   testing::fail_allocation(0);
   EXPECT_EQ(landing.in_place(), kLandingRunMin);
-  ASSERT_EQ(piece.memory, Arrival::Memory::kCopied);
-  EXPECT_EQ(piece.bytes, 2 * kLandingRunMin);
-  std::free(piece.data);
+  ASSERT_EQ(part.memory, Arrival::Memory::kCopied);
+  EXPECT_EQ(part.bytes, 2 * kLandingRunMin);
+  std::free(part.data);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ class VerbsReadAhead : public ::testing::Test {
     ASSERT_EQ(land(0).kind, Moved::Kind::kBegun);
     ASSERT_EQ(waiting(), 1u);
   }
-  /// So does what is behind it.
+  /// Lets attachments behind it be read as well. Returns how much waits.
   std::size_t read_ahead() {
     Places places{*this};
     there.carrier->read_ahead(kSize, places);

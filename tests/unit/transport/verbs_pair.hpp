@@ -66,7 +66,7 @@ class World {
     there_ = detail::make_verbs_carriers(options);
   }
 
-  /// On the world's loop, or on another one.
+  /// Opens a carrier on the world's loop, or on another one.
   Status open(End& end, bool here, Loop* its_loop = nullptr) {
     const auto& provider = here ? here_ : there_;
     end.here = here;

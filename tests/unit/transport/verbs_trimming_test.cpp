@@ -52,7 +52,7 @@ class VerbsTrimming : public ::testing::Test {
     EXPECT_EQ(world_.receivers_not_ready(), 0u);
   }
   void pass(Duration time) { testing::pass(*world_.loop, clock_, time); }
-  /// At each end.
+  /// Returns the number of blocks at each end.
   std::size_t blocks() const { return options_.usage->receive_bytes / kBlockBytes / 2; }
 
   ManualClock clock_;

@@ -154,7 +154,7 @@ class Life final : private CompletionHandler {
     }
     check();
   }
-  /// Whatever is left to do is done; then the queues end.
+  /// Does whatever is left to do; then the queues end.
   void finish() {
     for (int i = 0; i < 3; ++i) turn();
     if (!family_.shared && pair_ != nullptr) expect_over();

@@ -18,7 +18,7 @@ std::string type_name(verbs::GidType type) {
   return type == verbs::GidType::kRoceV1 ? "RoCE v1" : "InfiniBand";
 }
 
-/// Why best_gid() of `gids` is `best`.
+/// Says why best_gid() of `gids` is `best`.
 std::string why_best(const verbs::Gid& best, std::span<const verbs::Gid> gids) {
   if (gids.size() == 1) return "it is the only one";
   const auto any = [&](auto of_which) { return std::any_of(gids.begin(), gids.end(), of_which); };

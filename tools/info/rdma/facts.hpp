@@ -37,7 +37,7 @@ struct RdmaPort {
 
 struct RdmaDevice {
   std::string name;
-  /// Why it could not be looked at; then there are no ports.
+  /// Reason for which it could not be looked at; then there are no ports.
   std::string failure;
   std::vector<RdmaPort> ports;
   /// Says which part of it connections would use, and why; or why they would not use it.

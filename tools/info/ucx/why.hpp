@@ -10,9 +10,9 @@
 
 namespace weft::info {
 
-/// Why UCX carries a connection by `lanes`, a sentence each. UCX 1.13 gives no reasons: these follow from
-/// what this side opens, where the server is, and the error mode. Empty when there are no lanes: UCX carries
-/// nothing.
+/// Says why UCX carries a connection by `lanes`, a sentence each. UCX 1.13 gives no reasons: these follow
+/// from what this side opens, where the server is, and the error mode. Empty when there are no lanes: UCX
+/// carries nothing.
 std::vector<std::string> reasons(const std::vector<Lane>& lanes, bool same_host, const UcxFacts& facts,
                                  const Options& options);
 

@@ -23,8 +23,8 @@ Result<std::shared_ptr<Authenticator>> token_file(std::string path, const Access
 /// Says how a client sends its token.
 struct BearerOptions {
   AccessFileOptions file{};
-  /// Also to servers on other hosts without encryption, where whoever is on the way can take it: by tcp://,
-  /// ucx:// and verbs://. Such a call fails with kFailedPrecondition otherwise.
+  /// Sends it also to servers on other hosts without encryption, where whoever is on the way can take it: by
+  /// tcp://, ucx:// and verbs://. Such a call fails with kFailedPrecondition otherwise.
   bool over_plain = false;
 };
 

@@ -68,7 +68,7 @@ enum class CallOutcome : std::uint8_t {
 struct CallReport {
   TimePoint now;
   CallOutcome outcome = CallOutcome::kSuccess;
-  /// From begun() to now.
+  /// Time from begun() to now.
   Duration latency = Duration::zero();
 };
 

@@ -51,9 +51,9 @@ class MemoryRuns {
 
   /// The runs are those of an array, which is its owner's.
   bool is_list() const noexcept { return is_list_; }
-  std::size_t pieces() const noexcept { return count_; }
-  /// `index` is less than pieces().
-  Run piece(std::size_t index) const noexcept {
+  std::size_t count() const noexcept { return count_; }
+  /// `index` is less than count().
+  Run run(std::size_t index) const noexcept {
     return is_list_ ? list_[index] : Run{first_ + index * stride_, bytes_};
   }
   /// Sum of all; SIZE_MAX when that is more.

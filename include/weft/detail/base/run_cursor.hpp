@@ -25,8 +25,8 @@ class RunCursor {
   bool is_shared() const noexcept { return runs_.is_shared(); }
   /// The rest of the run that it is in; empty only at the end of all.
   Run rest() noexcept {
-    while (run_ < runs_.pieces()) {
-      const Run rest = runs_.piece(run_).subspan(offset_);
+    while (run_ < runs_.count()) {
+      const Run rest = runs_.run(run_).subspan(offset_);
       if (!rest.empty()) return rest;
       ++run_;
       offset_ = 0;

@@ -129,8 +129,8 @@ class [[nodiscard]] Status {
   /// Time that the one who failed asks to wait before the same is tried again, such as a server over a limit;
   /// zero when nobody said anything. Crosses the wire, to the millisecond.
   Duration retry_after() const noexcept { return std::chrono::milliseconds{facts().retry_after_ms}; }
-  /// From now on retry_after() is `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or
-  /// less: nothing is said. A failure whose text is shared loses it when there is no memory for another copy.
+  /// Makes retry_after() `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or less:
+  /// nothing is said. A failure whose text is shared loses it when there is no memory for another copy.
   /// Nothing for a success.
   void set_retry_after(Duration wait) noexcept;
   /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
@@ -138,7 +138,7 @@ class [[nodiscard]] Status {
   /// runs it twice. False says that it may have run, or that nobody knows. It is about the call that this
   /// side made: that of a handler's own call does not go on to the handler's caller.
   bool unprocessed() const noexcept { return facts().unprocessed; }
-  /// From now on unprocessed() is true. A failure whose text is shared loses it when there is no memory for
+  /// Makes unprocessed() true. A failure whose text is shared loses it when there is no memory for
   /// another copy. Nothing for a success.
   void mark_unprocessed() noexcept;
   /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.

@@ -73,7 +73,7 @@ class AnswerSink {
 
   /// An answer may be encoded: the queue is not over its high-water mark.
   virtual bool has_room() const noexcept = 0;
-  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  /// Schedules `waiter` when there is room, or when the connection is gone. Called while has_room() is false.
   virtual void add_room_waiter(RoomWaiter& waiter) = 0;
   /// Charges `bytes` of an answer that waits for room: in the connection, as a part of what its call counts
   /// there (ServedRequest::connection_charge), and in the process's memory, where whoever keeps the answer

@@ -10,15 +10,15 @@
 
 namespace weft {
 
-/// Memory to be sent behind a request without being serialised or copied: one piece, or several gathered in
-/// order. A view, trivially copyable: the bytes, and the array of pieces, belong to the caller until the call
-/// has ended. Blocks that cannot be make a view without pieces, whose call is refused with kInvalidArgument.
+/// Memory to be sent behind a request without being serialised or copied: one run, or several gathered in
+/// order. A view, trivially copyable: the bytes, and the array of runs, belong to the caller until the call
+/// has ended. Blocks that cannot be make a view without runs, whose call is refused with kInvalidArgument.
 class AttachmentView : public detail::MemoryRuns<const std::byte> {
  public:
   AttachmentView() = default;
-  AttachmentView(Bytes bytes) : MemoryRuns(bytes) {}                     // NOLINT: a view converts
-  AttachmentView(MutableBytes bytes) : AttachmentView(Bytes{bytes}) {}   // NOLINT: a view converts
-  AttachmentView(std::span<const Bytes> pieces) : MemoryRuns(pieces) {}  // NOLINT: a view converts
+  AttachmentView(Bytes bytes) : MemoryRuns(bytes) {}                    // NOLINT: a view converts
+  AttachmentView(MutableBytes bytes) : AttachmentView(Bytes{bytes}) {}  // NOLINT: a view converts
+  AttachmentView(std::span<const Bytes> runs) : MemoryRuns(runs) {}     // NOLINT: a view converts
   /// Takes containers that have a name: a temporary would be gone before the call has ended.
   template <typename Memory>
     requires std::convertible_to<Memory&, Bytes>
@@ -26,8 +26,8 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
       : AttachmentView(Bytes(memory)) {}
   template <typename List>
     requires std::convertible_to<const List&, std::span<const Bytes>>
-  AttachmentView(const List& pieces)  // NOLINT: a view converts
-      : AttachmentView(std::span<const Bytes>{pieces}) {}
+  AttachmentView(const List& runs)  // NOLINT: a view converts
+      : AttachmentView(std::span<const Bytes>{runs}) {}
 
   /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before. They may lie
   /// upon each other: with a stride of 0 the same block is sent `count` times.

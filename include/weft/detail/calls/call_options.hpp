@@ -20,7 +20,7 @@ struct CallOptions {
   Deadline deadline{};
   /// Sent behind the request, leased until the call has ended.
   AttachmentView attachment{};
-  /// Memory in which the attachment of the answer lands, in one piece or several; it fails the call when the
+  /// Memory in which the attachment of the answer lands, in one run or several; it fails the call when the
   /// answer brings more than fits. Leased until the call has ended.
   LandingView landing{};
   /// Travels beside the arguments, and stays as it is until the call has ended. A call that a coroutine

@@ -79,8 +79,8 @@ class ClientInterceptor {
   /// Called before the call is sent, or waits for a connection. A failure refuses the call, and is its
   /// outcome. Throwing refuses it too.
   virtual Status before([[maybe_unused]] OutgoingCall& call) { return {}; }
-  /// Once for each call that passed this one's before(), when it has ended: with its answer, refused further
-  /// on, or given up (kCancelled). Before whoever waits for the call goes on. It makes no calls
+  /// Called once for each call that passed this one's before(), when it has ended: with its answer, refused
+  /// further on, or given up (kCancelled), and before whoever waits for the call goes on. It makes no calls
   /// itself, and neither closes nor destroys the client.
   virtual void after([[maybe_unused]] const EndedCall& call) noexcept {}
 

@@ -67,8 +67,8 @@ class ExchangeState {
   ExchangeState() = default;
   ~ExchangeState() = default;
 
-  /// From then on a thread that still waits ends the stream, because its loop does not turn. Before another
-  /// thread has it.
+  /// A thread that still waits after `until` ends the stream, because its loop does not turn. Called before
+  /// another thread has this object.
   void expect_end_by(Deadline until) noexcept { until_ = until; }
   void set_terms(StreamTerms terms) noexcept { terms_ = std::move(terms); }
   /// The node that was posted is back: the loop looks after this, and not before, for a look for another

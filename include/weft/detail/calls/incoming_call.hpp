@@ -73,7 +73,7 @@ struct EndedCall {
   /// URL of the other side; of a client, where the call was to go. Empty when there was no connection.
   std::string_view remote_endpoint{};
   const Status& status;
-  /// From when the call was received to its answer; of a client, from its beginning to its end.
+  /// Time from when the call was received to its answer; of a client, from its beginning to its end.
   Duration duration{};
   /// Bytes of the arguments and of the result, attachments not counted. The result of a failure has none.
   std::uint64_t request_bytes = 0;

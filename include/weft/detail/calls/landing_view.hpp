@@ -11,22 +11,22 @@
 
 namespace weft {
 
-/// Memory for an attachment to land in: one piece, or several that are filled in order, whatever pieces the
-/// sender had. A view, trivially copyable: the bytes, and the array of pieces, belong to the call until that
-/// has ended. Blocks that cannot be make a view without pieces, whose call is refused with kInvalidArgument.
+/// Memory for an attachment to land in: one run, or several that are filled in order, whatever runs the
+/// sender had. A view, trivially copyable: the bytes, and the array of runs, belong to the call until that
+/// has ended. Blocks that cannot be make a view without runs, whose call is refused with kInvalidArgument.
 class LandingView : public detail::MemoryRuns<std::byte> {
  public:
   LandingView() = default;
-  LandingView(MutableBytes bytes) : MemoryRuns(bytes) {}                     // NOLINT: a view converts
-  LandingView(std::span<const MutableBytes> pieces) : MemoryRuns(pieces) {}  // NOLINT: a view converts
+  LandingView(MutableBytes bytes) : MemoryRuns(bytes) {}                 // NOLINT: a view converts
+  LandingView(std::span<const MutableBytes> runs) : MemoryRuns(runs) {}  // NOLINT: a view converts
   template <typename Memory>
     requires std::convertible_to<Memory, MutableBytes>
   LandingView(Memory&& memory)  // NOLINT: a view converts
       : LandingView(MutableBytes(std::forward<Memory>(memory))) {}
   template <typename List>
     requires std::convertible_to<const List&, std::span<const MutableBytes>>
-  LandingView(const List& pieces)  // NOLINT: a view converts
-      : LandingView(std::span<const MutableBytes>{pieces}) {}
+  LandingView(const List& runs)  // NOLINT: a view converts
+      : LandingView(std::span<const MutableBytes>{runs}) {}
 
   /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before, none upon
   /// another.

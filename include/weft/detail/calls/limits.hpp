@@ -50,7 +50,7 @@ struct RpcLimits {
   /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part). Who is late loses the
   /// connection; for a request's attachment that comes in pieces, only its call.
   Duration frame_timeout = std::chrono::seconds{10};
-  /// From the connection to the peer's whole hello.
+  /// Time from the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};
   /// Time for which a peer may leave queued bytes untaken.
   Duration stall_timeout = std::chrono::seconds{30};

@@ -32,7 +32,7 @@ class OutgoingAttachment : private SendLease {
     if (is_over()) on_returned(sent);
   }
 
-  /// Its parts are counted by marks, so all but the last have to be equally long.
+  /// Its pieces are counted by marks, so all but the last have to be equally long.
   bool is_marked() const noexcept { return has_marks(); }
 
   /// Nothing of it is lent to `outbox`: it is shared memory, and what is queued there has a checksum.

@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-/// Rate that is kept to part by part: the next one is due when the last ones have taken their time. One who
+/// Rate that is kept to piece by piece: the next one is due when the last ones have taken their time. One who
 /// comes late for it catches up on a little, so that the rate holds whatever the timers are like; what was
 /// not used otherwise is lost.
 class Pace {
@@ -23,9 +23,9 @@ class Pace {
 
   bool is_limited() const noexcept { return rate_ != 0; }
   std::uint64_t rate() const noexcept { return rate_; }
-  /// Returns when the next part may go, while it is_limited().
+  /// Returns when the next piece may go, while it is_limited().
   TimePoint due() const noexcept { return due_; }
-  /// A part of `bytes`, at most 4 GiB, goes at `now`.
+  /// A piece of `bytes`, at most 4 GiB, goes at `now`.
   void take(std::size_t bytes, TimePoint now) noexcept {
     const auto takes = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / rate_);
     if (due_ == TimePoint{}) due_ = now;

@@ -52,7 +52,7 @@ class PutItems {
   /// No item is taken any more. Thread: the loop's.
   void end(const Status& why) noexcept;
 
-  /// Under the lock, like what follows. The stream is open.
+  /// The stream is open: a thread that waited for that goes on. Called under the lock, like what follows.
   void open() noexcept { writer_.wake_now(); }
   /// Returns what was put and is dropped: attachments among it are given back by functions of the user's, and
   /// none of these runs under the lock.

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Why a server refused what a peer sent: the counter that names it, see ServerStats::refused. The first
-/// group ends the connection, the second only the call.
+/// Reason for which a server refused what a peer sent: it names a counter, see ServerStats::refused. The
+/// first group ends the connection, the second only the call.
 enum class RefusalReason : std::uint8_t {
   kBadHello,            ///< another protocol, or a hello that is spoilt
   kHelloMismatch,       ///< a version or a feature that one side lacks

@@ -141,7 +141,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// let_go() of a delayed call: the last one answers if nobody has.
   void let_go_unanswered();
 
-  /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
+  /// Runs the handler on a worker's thread: the outcome is kept, and publish() sends it from the loop.
   void run_off_loop();
   void publish();
   /// Replaces both: the call is not run. On its loop.
@@ -157,7 +157,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
 
   /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
   bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
-  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  /// Schedules `waiter` when there is room, or when the connection is gone. Called while has_room() is false.
   void when_room(RoomWaiter& waiter);
   /// Charges the call for an answer of `bytes` that is there and waits for room, until the call ends. Fails
   /// when there is no memory for it: the answer is to be dropped then, and the failure sent.

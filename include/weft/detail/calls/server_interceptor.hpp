@@ -21,9 +21,9 @@ class ServerInterceptor {
   /// no further, and is its answer; it may say when to come again (Status::set_retry_after()). Throwing
   /// refuses the call too.
   virtual Status before([[maybe_unused]] IncomingCall& call) { return {}; }
-  /// Once for each call that passed this one's before(): when its answer is on its way to the peer, or when
-  /// it was refused further on, given up by its caller (kCancelled) or lost its connection (kUnavailable);
-  /// the handler may run on then.
+  /// Called once for each call that passed this one's before(): when its answer is on its way to the peer, or
+  /// when it was refused further on, given up by its caller (kCancelled) or lost its connection
+  /// (kUnavailable); the handler may run on then.
   virtual void after([[maybe_unused]] const EndedCall& call) noexcept {}
 
  protected:

@@ -8,7 +8,7 @@
 namespace weft::detail {
 namespace codec_detail {
 
-/// Why a type cannot be encoded or decoded.
+/// Reason for which a type cannot be encoded or decoded.
 enum class Problem : unsigned char {
   kNone,
   kReference,

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// Why something is asked to end.
+/// Reason for which something is asked to end.
 enum class CancelReason : std::uint8_t {
   kNone,           ///< it is not
   kRequested,      ///< somebody called cancel(), or it lost a race

@@ -15,7 +15,7 @@ namespace weft::detail {
 template <typename T>
 class Ring {
  public:
-  /// Without room, which try_grow() makes.
+  /// Makes a ring without room, which try_grow() makes.
   Ring() noexcept = default;
   explicit Ring(std::size_t capacity) : capacity_(capacity) {
     WEFT_ASSERT(capacity > 0, "a queue has room for at least one value");

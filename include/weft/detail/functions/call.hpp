@@ -341,7 +341,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
  private:
   detail::StartedCall<R>& record_to_await() {
     WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
-    WEFT_ASSERT(!record_->taken && record_->waiter() == nullptr, "a Call is awaited once");
+    WEFT_ASSERT(!record_->taken && !record_->has_waiter(), "a Call is awaited once");
     return *record_;
   }
 
@@ -352,9 +352,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     /// Moves only before it is awaited.
     Awaiter(Awaiter&& other) noexcept : record_(other.record_) {}
     Awaiter& operator=(Awaiter&&) = delete;
-    ~Awaiter() {
-      if (record_->waiter() == &resumption_) record_->set_waiter(nullptr);
-    }
+    ~Awaiter() { record_->take_waiter_back(resumption_); }
 
     bool await_ready() const noexcept { return record_->done(); }
     template <typename Promise>

@@ -373,7 +373,7 @@ struct HandlerOf {
       return {};
     }
   }
-  /// Under a name that is known at run time only; `name` outlives the server.
+  /// Makes the entry under a name that is known at run time only; `name` outlives the server.
   static MethodEntry named_entry(std::string_view name, void* object, const HandlerOptions& options) {
     if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
       MethodKey key{hash_name(name), SchemaOf<M>::hash(), name, &SchemaOf<M>::text};

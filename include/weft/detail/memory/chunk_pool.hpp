@@ -115,7 +115,7 @@ class ChunkPool {
  public:
   static constexpr std::size_t kRoomyBy = 4;
 
-  /// Without `keeper`, which outlives its use, large chunks are made to measure and not kept.
+  /// Makes large chunks to measure, and keeps none, without `keeper`, which outlives its use.
   explicit ChunkPool(ChunkPoolOptions options = {}, ChunkKeeper* keeper = nullptr) noexcept;
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;

@@ -11,7 +11,7 @@
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
 
-/// Messages and the bytes of calls. A body is one piece of memory on both sides, the outgoing chunk and the
+/// Messages and the bytes of calls. A body is one run of memory on both sides, the outgoing chunk and the
 /// received one, so messages are written and parsed there as arrays, which is protobuf's fastest way.
 namespace weft::protobuf::detail {
 

@@ -38,11 +38,13 @@ class FdWatch {
   bool watched() const noexcept { return loop_ != nullptr; }
 
  protected:
+  /// Key of the loop's own watches, whose reports end a sleep and are nothing that was done. It is defined
+  /// where those are, in src/runtime: nobody else can make one.
+  struct Internal;
+  explicit FdWatch(const Internal&) noexcept : internal_(true) {}
   ~FdWatch();
   /// Its owner tells whether its reports are Company to anybody; otherwise each of them is.
   void tell_company() noexcept { tells_company_ = true; }
-  /// It is one of the loop's own: its reports end a sleep, and are nothing that was done.
-  void be_internal() noexcept { internal_ = true; }
 
  private:
   friend class weft::Loop;
@@ -51,7 +53,7 @@ class FdWatch {
   std::uint64_t token_ = 0;
   int fd_ = -1;
   bool tells_company_ = false;
-  bool internal_ = false;
+  const bool internal_ = false;
 };
 
 }  // namespace weft::detail

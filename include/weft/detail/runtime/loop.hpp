@@ -96,7 +96,7 @@ class Loop : public detail::Executor {
   PollerKind poller_kind() const noexcept { return options_.poller; }
   WaitMode mode() const noexcept { return options_.mode; }
   LoopStats stats() const noexcept;
-  /// Without the loop's own.
+  /// Returns the number of armed timers without the loop's own.
   std::size_t timers_armed() const noexcept { return timers_.size() - (chunks_.are_timed() ? 1 : 0); }
   std::size_t watches() const noexcept;
 
@@ -148,7 +148,7 @@ class Loop : public detail::Executor {
   /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.
   /// Errors: the system's, with errno.
   Result<void> watch(detail::FdWatch& watch, int fd);
-  /// After this nothing is reported to `watch`, not even what was fetched before. Before `fd` is closed.
+  /// Reports nothing to `watch` any more, not even what was fetched before. Called before `fd` is closed.
   void unwatch(detail::FdWatch& watch) noexcept;
 
   /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it
@@ -189,7 +189,8 @@ class Loop : public detail::Executor {
   std::size_t run_ready_within_budget();
   std::size_t fire_timers();
   bool has_work() const noexcept { return has_ready() || !hooks_.empty() || turn_time_.has_later(); }
-  /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
+  /// Leaves waiting to a foreign loop, which does it between turns: everything that gives us work has to
+  /// reach the descriptor.
   void leave_to_foreign_loop() noexcept;
 
   static inline constinit thread_local Loop* current_ = nullptr;

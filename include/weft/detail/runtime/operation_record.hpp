@@ -55,7 +55,7 @@ class OperationRecord : public Ready, public CancelListener {
 
   void complete_step() noexcept { apply(on_complete(state)); }
   void close_step() noexcept { apply(on_close(state)); }
-  /// To be called first by give_back().
+  /// Called first by give_back().
   [[gnu::always_inline]] void forget_waiter() noexcept {
     if (waiter == nullptr) return;
     stop_listening();

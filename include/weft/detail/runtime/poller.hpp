@@ -20,7 +20,7 @@ class Poller {
   /// watched edge-triggered and never read by the loop; it may be an epoll descriptor, and may become
   /// readable for nothing. -1 when there is none: the loop then never sleeps.
   virtual int descriptor() const = 0;
-  /// After arm() said true: asks to be asked again after so long although descriptor() told nothing.
+  /// Asks, when arm() said true, to be asked again after so long although descriptor() told nothing.
   virtual Duration patience() const { return Duration::max(); }
 
  protected:

@@ -27,7 +27,7 @@ class PollerChain {
   /// Errors: the system's when its descriptor cannot be watched by `loop`.
   Result<void> add(Poller& poller, Loop& loop);
   void remove(Poller& poller, Loop& loop) noexcept;
-  /// Not while they are asked.
+  /// Forgets those that were removed. Never called while they are asked.
   void forget_removed();
   bool has_removed() const noexcept { return removed_; }
   /// There is nobody to ask; one that was removed counts until it is forgotten.

@@ -44,9 +44,9 @@ class ToldTask : public Errand {
   /// The loop is a copy that a child of fork inherited.
   bool is_in_child() const noexcept { return mailbox_->in_child(); }
 
-  /// Why the coroutine did not come to its end; ok when it gave something, or threw. Once told.
+  /// Tells why the coroutine did not come to its end; ok when it gave something, or threw. Called once told.
   Status take_failure() noexcept { return std::move(failure_); }
-  /// Says whether it was because the loop was stopped. Once told.
+  /// Says whether it was because the loop was stopped. Called once told.
   bool lost_its_loop() const noexcept { return lost_its_loop_; }
 
  protected:

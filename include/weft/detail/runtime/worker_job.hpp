@@ -63,7 +63,7 @@ class WorkerJob : public ListHook<WorkerJobTag> {
   virtual void clear() noexcept = 0;
   /// Tells the loop that it has ended, if somebody still waits, and lets go. Thread: whoever ended it.
   void tell() noexcept;
-  /// Why it was not run. Before tell(); afterwards the loop's.
+  /// Reason for which it was not run. Set before tell(); afterwards it is the loop's.
   Status failure;
 
   /// Thread: the loop's, from here on.
@@ -185,7 +185,7 @@ class WorkerAwait : private CancelListener {
 
  protected:
   WorkerJob* job() const noexcept { return job_; }
-  /// Why the function was not run; ok when it was.
+  /// Tells why the function was not run; ok when it was.
   Status take_failure() noexcept;
 
  private:

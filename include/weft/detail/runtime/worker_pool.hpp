@@ -19,7 +19,7 @@ struct WorkerPoolOptions {
   /// Name of the threads that debuggers and top show, each with its number; at most 15 characters of both are
   /// kept, and the number is.
   std::string name = "weft-work";
-  /// Above zero.
+  /// Number of threads, above zero.
   unsigned threads = 4;
   /// Work that may wait for a thread, beside what an idle one is about to take; more is refused with
   /// kResourceExhausted. Above zero.

@@ -14,7 +14,7 @@ namespace weft::detail {
 
 class DescriptorPassing;
 
-/// Carrier that connections begin on, their stream: it knows both ends and who is there, and stays beside the
+/// Carrier that connections begin on: it knows both ends and who is there, and stays beside the
 /// carrier that takes over from it.
 class BaseCarrier : public Carrier {
  public:
@@ -38,7 +38,7 @@ class BaseCarrier : public Carrier {
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
  protected:
-  /// Once, before the first byte is received. Without memory for it the peer is nobody.
+  /// Called once, before the first byte is received. Without memory for it the peer is nobody.
   void set_peer_identity(Identity identity) noexcept {
     if (!identity.is_anonymous()) peer_.reset(new (std::nothrow) const Identity{std::move(identity)});
   }

@@ -113,8 +113,8 @@ class CarrierOwner {
 ///
 ///   made --report_to()--> used --shut()--> shut
 ///
-/// A connection begins on one (its stream, a BaseCarrier), and may go on by another that was brought up
-/// (CarrierEnd); the stream stays beside that one, and when the stream ends the peer is gone.
+/// A connection begins on one (its BaseCarrier), and may go on by another that was brought up
+/// (CarrierEnd); the base carrier stays beside that one, and when it ends the peer is gone.
 class Carrier {
  public:
   Carrier() = default;
@@ -149,9 +149,10 @@ class Carrier {
     static_cast<void>(bytes);
     return 0;
   }
-  /// After a receive() that said kBegun, of a landing of which `left` bytes are to come: attachments behind
-  /// it may be moved to their places as well, as far as `ahead` knows these. Each is received in its turn all
-  /// the same, with the place that it was moved to as its landing, or is skipped. May be called again.
+  /// Lets attachments behind a landing be moved to their places as well, as far as `ahead` knows these.
+  /// Called after a receive() that said kBegun, while `left` bytes of that landing are to come. Each is
+  /// received in its turn all the same, with the place that it was moved to as its landing, or is skipped.
+  /// May be called again.
   virtual void read_ahead(std::size_t left, LandingsAhead& ahead) {
     static_cast<void>(left);
     static_cast<void>(ahead);
@@ -196,7 +197,7 @@ class Carrier {
   /// an end_sending(), on_writable() follows.
   virtual bool all_left() const { return true; }
 
-  /// The stream beside it has ended: takes in what the peer sent before.
+  /// The base carrier beside it has ended: takes in what the peer sent before.
   virtual void catch_up() {}
   /// Ends it in both directions, at once. All memory that it was given is free afterwards, and its owner
   /// hears no more. Nothing but its end follows.

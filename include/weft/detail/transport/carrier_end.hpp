@@ -18,14 +18,15 @@ class CarrierEndOwner : public CarrierOwner {
   virtual void on_connected() {}
   /// The peer was heard for the first time: what it sends arrives.
   virtual void on_heard() = 0;
-  /// Returns where the stream leads that this side connected, as a URL; empty when the peer connected it.
+  /// Returns where the base carrier leads that this side connected, as a URL; empty when the peer connected
+  /// it.
   virtual std::string connected_to() const { return {}; }
 
  protected:
   ~CarrierEndOwner() = default;
 };
 
-/// One end of another way to the peer than the stream, while it is brought up. Belongs to one loop.
+/// One end of another way to the peer than the base carrier, while it is brought up. Belongs to one loop.
 ///
 ///   made --connect()--> probing --on_heard()--> up --shut()--> shut
 ///

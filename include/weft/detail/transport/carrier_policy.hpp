@@ -8,7 +8,7 @@ namespace weft {
 /// Says whether a carrier is used when both sides could.
 enum class CarrierPolicy : std::uint8_t {
   kForbid,   ///< not offered
-  kPrefer,   ///< used if it comes up, else the stream
+  kPrefer,   ///< used if it comes up, else the base carrier
   kRequire,  ///< without it the connection ends with kFailedPrecondition
 };
 

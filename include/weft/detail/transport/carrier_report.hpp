@@ -20,10 +20,10 @@ struct PassedOverCarrier {
 
 /// The way that the bytes of a connection go, beside what its Capabilities say. For people.
 struct CarrierReport {
-  /// Carrier::description() of the carrier that carries them; empty when the stream does.
+  /// Carrier::description() of the carrier that carries them; empty when the base carrier does.
   std::string description{};
-  /// The reason that they stay with the stream although both sides offered another carrier, or that this
-  /// stream lets none be offered; else empty. When several were tried, those of all.
+  /// The reason that they stay with the base carrier although both sides offered another carrier, or that
+  /// this base carrier lets none be offered; else empty. When several were tried, those of all.
   std::string reason{};
   /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
   std::vector<PassedOverCarrier> passed_over{};

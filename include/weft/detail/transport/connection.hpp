@@ -48,13 +48,13 @@ struct ConnectionOptions {
   /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
   /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
-  /// Carriers that may take the place of the stream; null = none.
+  /// Carriers that may take the place of the base carrier; null = none.
   std::shared_ptr<const CarrierChoices> carriers{};
-  /// Stands between the connection and its stream; null = nothing does.
+  /// Stands between the connection and its base carrier; null = nothing does.
   std::shared_ptr<const StreamFilter> filter{};
 };
 
-/// Base carrier of a connection, its stream, and what that says of both ends, whichever carrier takes over
+/// Base carrier of a connection, and what that says of both ends, whichever carrier takes over
 /// from it.
 class ConnectionEnds {
  public:
@@ -78,7 +78,7 @@ class ConnectionEnds {
 /// more.
 ///
 ///                      decided for another
-///   made --start()--> started ----------> moving     moving: what is queued still leaves by the stream
+///   made --start()--> started ----------> moving     moving: what is queued still leaves by the base carrier
 ///     |                |   ^                | |
 ///     |                |   '-- it has left -' |
 ///     '----------------+----------------------'
@@ -98,27 +98,27 @@ class ConnectionEnds {
 /// it was received already, behind other connections that have more than they may take; one that has little
 /// is not behind those.
 ///
-/// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
-/// the stream stays for its endpoints and its end, which is the peer's: the connection sends and receives
-/// nothing on it after it has moved, and a BaseWatch looks for that end.
+/// It begins on its base carrier. With ConnectionOptions::carriers another carrier may take over after the
+/// hellos; the base carrier stays for its endpoints and its end, which is the peer's: the connection sends
+/// and receives nothing on it after it has moved, and a BaseWatch looks for that end.
 class Connection final : public ConnectionEnds,
                          private CarrierOwner,
                          private OutboxDrain,
                          private TurnEndHook,
                          private PeerWatchOwner {
  public:
-  /// `stream` has nobody to report to yet.
-  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> stream);
+  /// `base` has nobody to report to yet.
+  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> base);
   ~Connection();
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
   void start(FrameSink& sink);
-  /// Returns what our hello is to offer beside the stream.
+  /// Returns what our hello is to offer beside the base carrier.
   std::vector<wire::CarrierOffer> carrier_offers() const;
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
-  /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called
+  /// Sends what `source` has besides what is queued, piece by piece: a bounded share of each turn. Called
   /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
   /// on_closed. `announcing` of the queued frames, not counted before, only go with what `source` has, or
   /// with what the peer's source has; they do not count as other traffic (Company).
@@ -168,7 +168,8 @@ class Connection final : public ConnectionEnds,
 
   /// The carrier's. Settled once on_hello is called.
   const Capabilities& capabilities() const { return *capabilities_; }
-  /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
+  /// Says what carries the bytes, and why; valid from on_hello until the connection ends. It makes strings,
+  /// so it is not for where things have to be fast.
   CarrierReport carrier_report() const;
 
  private:
@@ -226,7 +227,7 @@ class Connection final : public ConnectionEnds,
 
   Loop& loop_;
   const wire::FrameLimits frame_limits_;
-  /// Carries the bytes: the stream, or the carrier that took over from it.
+  /// Carries the bytes: the base carrier, or the carrier that took over from it.
   Carrier* carrier_;
   const Capabilities* capabilities_;
   FrameSink* sink_ = nullptr;
@@ -250,7 +251,7 @@ class Connection final : public ConnectionEnds,
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
   bool put_off_ = false;
-  /// The stream beside the carrier has ended: nothing more arrives on the carrier either.
+  /// The base carrier beside another has ended: nothing more arrives on the carrier either.
   bool peer_gone_ = false;
   std::unique_ptr<BringingUp> bringing_up_;
 };

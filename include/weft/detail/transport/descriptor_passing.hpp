@@ -7,10 +7,10 @@
 
 namespace weft::detail {
 
-/// Passes descriptors to the peer's process and takes in the peer's, beside the bytes of a stream: for
-/// carriers that are made of what both processes hold, such as memory. Only a stream between processes of one
-/// machine can, and it looks for descriptors only between look() and look_no_more(): otherwise the system
-/// closes what comes, and nothing is asked for each receive. Thread: the stream's loop.
+/// Passes descriptors to the peer's process and takes in the peer's, beside the bytes of a base carrier, for
+/// carriers that are made of what both processes hold, such as memory. Only a base carrier between processes
+/// of one machine can, and it looks for descriptors only between look() and look_no_more(): otherwise the
+/// system closes what comes, and nothing is asked for each receive. Thread: the base carrier's loop.
 class DescriptorPassing {
  public:
   /// Takes in at most `most` of the peer's from now on, and no more than Descriptors::kMost. When more come,

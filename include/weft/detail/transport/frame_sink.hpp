@@ -42,7 +42,7 @@ struct Landing {
   std::size_t bytes = 0;
 
   static Landing into(MutableBytes memory) { return into(RunCursor{MemoryRuns{memory}}, memory.size()); }
-  /// Into `bytes` of a list, which may go on behind them.
+  /// Makes one into `bytes` of a list, which may go on behind them.
   static Landing into(const RunCursor<std::byte>& place, std::size_t bytes) {
     return {Kind::kInto, place, bytes};
   }

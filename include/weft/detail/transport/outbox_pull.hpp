@@ -18,7 +18,8 @@ class OutboxPull {
  public:
   explicit OutboxPull(Outbox& outbox) noexcept : outbox_(outbox) {}
 
-  /// Null: there is no source. `announcing` more of the frames that are queued are its own, beside its parts.
+  /// Null: there is no source. `announcing` more of the frames that are queued are its own, beside its
+  /// pieces.
   void set(OutboxSource* source, std::uint32_t announcing = 0) noexcept {
     source_ = source;
     own_frames_ += announcing;
@@ -27,11 +28,11 @@ class OutboxPull {
   bool is_ready() const noexcept { return source_ != nullptr && !put_off_; }
   /// Nothing is queued, and the source has no more.
   bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
-  /// A part is being queued, and what is queued is not whole.
+  /// A piece is being queued, and what is queued is not whole.
   bool is_pulling() const noexcept { return pulling_; }
   /// The turn's share was pulled and there is more: begin_turn() follows in a later turn.
   bool is_put_off() const noexcept { return put_off_; }
-  /// Pulls the next part, if there is room for it and `pulled` bytes of this turn are not all of its share.
+  /// Pulls the next piece, if there is room for it and `pulled` bytes of this turn are not all of its share.
   /// Returns how many bytes that was. While it is_ready().
   std::size_t pull(std::size_t pulled, bool peer_answers) noexcept {
     if (!has_room()) return 0;
@@ -40,7 +41,7 @@ class OutboxPull {
       return 0;
     }
     pulling_ = true;
-    const std::size_t bytes = source_->queue_part(peer_answers);
+    const std::size_t bytes = source_->queue_piece(peer_answers);
     pulling_ = false;
     if (bytes > 0) ++own_frames_;
     return bytes;

@@ -24,7 +24,8 @@ struct Host;
 struct SimulatedLink {
   /// Time that a packet takes.
   Duration latency{};
-  /// Up to so much longer it takes, evenly distributed; the bytes of a connection stay in order.
+  /// Most that a packet takes longer, evenly distributed from zero on; the bytes of a connection stay in
+  /// order.
   Duration jitter{};
   /// Zero: no bound.
   std::uint64_t bytes_per_second = 0;

@@ -13,19 +13,18 @@ class Loop;
 
 namespace weft::detail {
 
-/// Lays a carrier over the stream that a connection begins on: all bytes go through it, encrypted for one.
+/// Lays a carrier over the one that a connection begins on: all bytes go through it, encrypted for one.
 /// Thread: any, and several at a time.
 class StreamFilter {
  public:
   virtual ~StreamFilter() = default;
-  /// Returns the carrier that stands in the place of `stream`, and takes that over. `stream` has nobody to
+  /// Returns the carrier that stands in the place of `base`, and takes that over. `base` has nobody to
   /// report to yet, and never says kBegun. Thread: the loop's. Errors: kResourceExhausted for want of memory.
-  virtual Result<std::unique_ptr<BaseCarrier>> over(Loop& loop,
-                                                    std::unique_ptr<BaseCarrier> stream) const = 0;
+  virtual Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> base) const = 0;
 };
 
-/// Makes a connection over `stream`, with the filter of `options` between them. Errors: the filter's.
+/// Makes a connection over `base`, with the filter of `options` between them. Errors: the filter's.
 Result<std::unique_ptr<Connection>> make_connection(Loop& loop, const ConnectionOptions& options,
-                                                    std::unique_ptr<BaseCarrier> stream);
+                                                    std::unique_ptr<BaseCarrier> base);
 
 }  // namespace weft::detail

@@ -97,16 +97,16 @@ struct TlsOptions {
 
 namespace detail {
 
-/// The transport of tls://host:port: TLS over the tcp:// of `stream`. A certificate is checked for its chain,
+/// The transport of tls://host:port: TLS over the tcp:// of `base`. A certificate is checked for its chain,
 /// its time, its purpose, and a server's for the host of the URL as well. The handshake comes before
 /// anything else; a connection fails with kUnauthenticated when the peer's certificate is not good or this
 /// side's is not good enough for it, and with kUnavailable when the stream ended without TLS's own end.
 ///
-/// Errors of listen() and connect() beside the stream's: kInvalidArgument, which names the option of
+/// Errors of listen() and connect() beside those of `base`: kInvalidArgument, which names the option of
 /// TlsOptions that cannot be; kResourceExhausted.
-std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream, TlsOptions options = {});
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> base, TlsOptions options = {});
 /// The same with credentials that others may have too.
-std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> stream,
+std::unique_ptr<Transport> make_tls_transport(std::unique_ptr<Transport> base,
                                               std::shared_ptr<TlsCredentials> credentials);
 
 }  // namespace detail

@@ -29,7 +29,7 @@ class TlsCredentials {
 
  private:
   friend std::unique_ptr<detail::Transport> detail::make_tls_transport(
-      std::unique_ptr<detail::Transport> stream, std::shared_ptr<TlsCredentials> credentials);
+      std::unique_ptr<detail::Transport> base, std::shared_ptr<TlsCredentials> credentials);
   const std::shared_ptr<detail::tls::Credentials> state_;
 };
 

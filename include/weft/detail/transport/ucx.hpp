@@ -82,16 +82,16 @@ Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
 /// The carrier of connections that go by UCX's active messages.
 std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
 
-/// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
-/// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,
+/// The transport of ucx://host:port: connections that begin on `base`'s tcp://host:port and move to UCX
+/// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `base` handles too,
 /// with UCX or without as `options` say.
 ///
 /// What `options` cannot have is refused before there is a peer: by listen() wherever UCX is offered, which
 /// makes UCX's context, and tries its shared memory with a worker, and by connect() to ucx://, which makes
 /// the context. A worker that could be reached from outside the host is made for the first peer that wants
-/// UCX. Errors beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it
-/// then, and makes its context for the first server that offers UCX.
-std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream,
+/// UCX. Errors beside those of `base`: those of describe_ucx(). A client that only prefers UCX does without
+/// it then, and makes its context for the first server that offers UCX.
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> base,
                                               const UcxOptions& options = {});
 
 }  // namespace detail

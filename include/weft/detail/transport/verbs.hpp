@@ -40,8 +40,9 @@ struct VerbsUsage {
 
 /// Says how the two sides' queue pairs find each other.
 enum class VerbsConnect : std::uint8_t {
-  kHello,   ///< by what both sides say to each other on the connection's stream
-  kRdmaCm,  ///< by the system's connection manager (librdmacm), along the route to the stream's IP address
+  kHello,   ///< by what both sides say to each other on the connection's base carrier
+  kRdmaCm,  ///< by the system's connection manager (librdmacm), along the route to the base carrier's IP
+            ///< address
 };
 
 /// Says how connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
@@ -138,9 +139,9 @@ namespace detail {
 /// The carrier of connections that go by RDMA.
 std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options = {});
 
-/// The transport of verbs://host:port: connections that begin on `stream`'s tcp://host:port and move to RDMA
-/// (InfiniBand, RoCE). Handles all that `stream` handles too, with RDMA or without as `options` say.
-std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+/// The transport of verbs://host:port: connections that begin on `base`'s tcp://host:port and move to RDMA
+/// (InfiniBand, RoCE). Handles all that `base` handles too, with RDMA or without as `options` say.
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> base,
                                                 const VerbsOptions& options = {});
 
 }  // namespace detail

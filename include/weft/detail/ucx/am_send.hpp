@@ -39,7 +39,7 @@ class MemoryVector {
   MemoryVector() = default;
   MemoryVector(std::initializer_list<Memory> pieces);
 
-  /// At most kPiecesMax, all of them with an owner.
+  /// Adds a piece behind the others: at most kPiecesMax, all of them with an owner.
   void add(Memory piece);
   std::size_t pieces() const noexcept { return pieces_; }
   std::size_t bytes() const noexcept { return bytes_; }

@@ -96,14 +96,14 @@ struct EndpointCore final : weft::detail::Ready, weft::detail::ListHook<Endpoint
 /// connection until it ends: co_await close() before. Thread: its loop's. May outlive its worker.
 class Endpoint {
  public:
-  /// To the worker whose Worker::address() is `address`. Returns before the peer has answered: a peer that is
-  /// not there shows later, by on_error. Errors: kInvalidArgument for what is no address, kUnavailable when
-  /// no transport leads there.
+  /// Connects to the worker whose Worker::address() is `address`. Returns before the peer has answered: a
+  /// peer that is not there shows later, by on_error. Errors: kInvalidArgument for what is no address,
+  /// kUnavailable when no transport leads there.
   static Result<Endpoint> connect(Worker& worker, Bytes address, EndpointOptions options = {});
   /// Looks whether `address` can be an address of Worker::address(), without a worker. Errors:
   /// kInvalidArgument for what is none.
   static Status check_address(Bytes address);
-  /// To the Listener at `address`. Otherwise the same.
+  /// Connects to the Listener at `address`. Otherwise it is the same.
   static Result<Endpoint> connect(Worker& worker, const sockaddr* address, socklen_t size,
                                   EndpointOptions options = {});
   /// Accepts `request`, which is used up.

@@ -44,8 +44,8 @@ inline constexpr std::size_t kHeaderCopiedMax = 64;
 /// Belongs to its pool; what was posted (posted.hpp) refers to it. Thread: the loop's.
 class Operation final : public weft::detail::OperationRecord<Operation> {
  public:
-  /// Around a call of UCX that may call the completion before it answers, with the record still in its pool;
-  /// afterwards whether it did.
+  /// Called before a function of UCX that may call the completion before it returns, while the record is
+  /// still in its pool; end_call() is called behind it, and says whether it did.
   void begin_call() noexcept {
     state = OperationState::kPosted;
     request = nullptr;
@@ -149,7 +149,7 @@ class OperationPool {
   void add(KeyCore& key) noexcept { keys_.push_back(key); }
   /// Called before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
   void end_keys() noexcept;
-  /// After ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
+  /// Called after ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
   void close() noexcept;
 
  private:

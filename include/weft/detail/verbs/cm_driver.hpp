@@ -63,7 +63,7 @@ class CmDriver {
   virtual ~CmDriver() = default;
 
   virtual CmChannel* create_event_channel() noexcept = 0;
-  /// After all its ids.
+  /// Called when all its ids are destroyed.
   virtual void destroy_event_channel(CmChannel* channel) noexcept = 0;
   virtual int fd(const CmChannel* channel) const noexcept = 0;
   /// Copies the next event and acknowledges it. EAGAIN when there is none and the fd was made non-blocking.

@@ -48,7 +48,7 @@ class Driver {
   virtual ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept = 0;
   virtual int dereg_mr(ibv_mr* region) noexcept = 0;
 
-  /// On Ethernet looks for the way to the peer, as moving a queue pair to "ready to receive" does; blocks for
+  /// Looks on Ethernet for the way to the peer, as moving a queue pair to "ready to receive" does; blocks for
   /// as long.
   virtual ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept = 0;
   virtual int destroy_ah(ibv_ah* handle) noexcept = 0;

@@ -21,7 +21,7 @@ concept OperationFamily = requires {
   { T::kWhat } -> std::convertible_to<std::string_view>;
 };
 
-/// Why the device was not asked at all.
+/// Reason for which the device was not asked at all.
 enum class NotPosted : std::uint8_t {
   kNone,
   kNoRecord,        ///< as many operations as a completion queue may have are under way

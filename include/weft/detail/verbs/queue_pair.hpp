@@ -49,8 +49,8 @@ struct QueuePairOptions {
   std::size_t receives_max = 32;
   /// Pieces of memory in one work request.
   std::size_t segments_max = 4;
-  /// Up to so many bytes are copied into the work request, which saves the device a read. The device may
-  /// grant less; inline_bytes_max() says how much.
+  /// Number of bytes up to which data is copied into the work request, which saves the device a read. The
+  /// device may grant less; inline_bytes_max() says how much.
   std::size_t inline_bytes = 256;
   /// Taken from instead of receives of its own. Of the same completion queue; outlives the queue pair.
   SharedReceiveQueue* shared_receives = nullptr;
@@ -133,11 +133,12 @@ class QueuePair final {
     return device_.way_to(peer, options);
   }
 
-  /// Instead, with what the connection manager (rdma_cm) says of each state. First, before it connects: the
-  /// port and the partition of the way. Errors: kInvalidArgument when the device does not have them.
+  /// Replaces connect(), with the next function, by what the connection manager (rdma_cm) says of each state.
+  /// This is the first step, before it connects: the port and the partition of the way. Errors:
+  /// kInvalidArgument when the device does not have them.
   Status prepare(const Transition& initialised) { return device_.prepare(initialised); }
-  /// Then both other states. How often and how soon packets are sent again is in `options`, all else in what
-  /// the manager says. Blocks and errors as connect().
+  /// Enters both other states, after prepare(). How often and how soon packets are sent again is in
+  /// `options`, all else in what the manager says. Blocks and errors as connect().
   Status connect(const Transition& to_receive, const Transition& to_send,
                  const ConnectOptions& options = {}) {
     return device_.connect(to_receive, to_send, options);

@@ -27,8 +27,8 @@ enum class FrameType : std::uint8_t {
   kItem = 10,
   /// The receiver of a stream's items takes more of them.
   kCredit = 11,
-  /// From here on, types that this build does not know: a later build may send them, and they are read, held
-  /// to the limits, dropped and counted.
+  /// First of the types that a receiver may drop: a later build may send some that this one does not know,
+  /// and they are read, held to the limits, dropped and counted.
   kSkippable = 0x80,
 };
 /// True for a type that a receiver who does not know it drops.
@@ -147,7 +147,7 @@ struct FrameLimits {
   std::uint64_t attachment_bytes_max = std::uint64_t{1} << 40;
 };
 
-/// Why a frame was refused; also the index of the counter that names it.
+/// Reason for which a frame was refused; also the index of the counter that names it.
 enum class FrameFault : std::uint8_t {
   kNone,
   kUnknownType,

@@ -160,7 +160,7 @@ class PieceView {
   bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
   bool of_item() const noexcept { return header_->typed16 != 0; }
   bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastPiece) != 0; }
-  /// It is the part that comes next of an attachment of `whole` bytes of which `received` are there.
+  /// It is the piece that comes next of an attachment of `whole` bytes of which `received` are there.
   bool fits(std::uint64_t received, std::uint64_t whole) const noexcept {
     return offset() == received && bytes() <= whole - received && is_last() == (bytes() == whole - received);
   }

@@ -27,7 +27,7 @@ struct Features {
   static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams | kItemAttachments;
 };
 
-/// A way by which frames may travel beside the stream the hello came on.
+/// A way by which frames may travel: the byte stream that the hello came on, or one beside it.
 enum class CarrierKind : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
 
 std::string_view to_string(CarrierKind kind);

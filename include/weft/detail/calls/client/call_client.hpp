@@ -55,8 +55,8 @@ class CallClient : public Caller {
   /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
   /// without one.
   std::string_view carried_by() const;
-  /// Describes the carrier in use, or says why it is the stream although both sides offered another; the
-  /// client's logger has heard the latter as a warning too, at most once a second. Empty without a
+  /// Describes the carrier in use, or says why it is the base carrier although both sides offered another;
+  /// the client's logger has heard the latter as a warning too, at most once a second. Empty without a
   /// connection.
   CarrierReport carrier_report() const;
   /// Allocates nothing.

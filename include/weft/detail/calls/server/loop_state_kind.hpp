@@ -24,7 +24,7 @@ class LoopState : public ExecutorLocal {
   /// The object, if it is a poller that its loop is to ask; else null.
   virtual Poller* poller() noexcept = 0;
   virtual bool has_close() const noexcept = 0;
-  /// To be awaited before this is destroyed, if has_close(). Throws std::bad_alloc.
+  /// Closes the object; awaited before this is destroyed, if has_close(). Throws std::bad_alloc.
   virtual Task<void> close() = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/ucx/piece_landing.hpp"
+#include "transport/ucx/part_landing.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,25 +22,25 @@ std::size_t bytes_to_land(std::span<const iovec> landing, std::size_t bytes) noe
 
 }  // namespace
 
-bool PieceLanding::place(Arrival& piece, std::span<const iovec> landing) noexcept {
-  std::size_t lands = bytes_to_land(landing, piece.bytes);
+bool PartLanding::place(Arrival& part, std::span<const iovec> landing) noexcept {
+  std::size_t lands = bytes_to_land(landing, part.bytes);
   // Without memory to list many runs the first one has to do, and what is behind it is copied.
   if (!runs_.list(landing.first(lands > 0 ? landing.size() : 0), lands)) {
     lands = std::min(lands, landing.front().iov_len);
     runs_.list(landing.first(1), lands);
   }
-  const std::size_t rest = piece.bytes - lands;
+  const std::size_t rest = part.bytes - lands;
   void* const own = rest > 0 ? std::malloc(rest) : nullptr;
   if (rest > 0 && own == nullptr) return false;
   if (rest > 0) runs_.add(own, rest);
   in_place_ = lands;
-  piece.memory = rest > 0 ? Arrival::Memory::kCopied : Arrival::Memory::kNone;
-  piece.data = static_cast<std::byte*>(own);
-  piece.bytes = rest;
+  part.memory = rest > 0 ? Arrival::Memory::kCopied : Arrival::Memory::kNone;
+  part.data = static_cast<std::byte*>(own);
+  part.bytes = rest;
   return true;
 }
 
-ucs_status_t PieceLanding::begin(ucp_worker_h worker, void* descriptor) noexcept {
+ucs_status_t PartLanding::begin(ucp_worker_h worker, void* descriptor) noexcept {
   ucp_request_param_t params{};
   params.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;

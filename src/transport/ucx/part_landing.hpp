@@ -14,21 +14,21 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// Landing of a piece that still is where its sender has it: in the owner's memory as far as that was named,
+/// Landing of a part that still is where its sender has it: in the owner's memory as far as that was named,
 /// and the rest in memory of our own.
 ///
 ///   idle --place()--> placed --begin()--> active, UCX writes --UCX--> done --fetch()--> idle
 ///
 /// Thread: the loop's.
-class PieceLanding {
+class PartLanding {
  public:
-  explicit PieceLanding(Conversation& conversation) noexcept
+  explicit PartLanding(Conversation& conversation) noexcept
       : operation_(conversation, CarrierOperation::Ends::kWhenFetched) {}
 
-  /// Chooses where `piece` goes: into `landing`, where that is worth it, and else to memory of our own; that
-  /// is what `piece` has from now on, nothing when all of it lands. False when memory is out: all is as
+  /// Chooses where `part` goes: into `landing`, where that is worth it, and else to memory of our own; that
+  /// is what `part` has from now on, nothing when all of it lands. False when memory is out: all is as
   /// before.
-  bool place(Arrival& piece, std::span<const iovec> landing) noexcept;
+  bool place(Arrival& part, std::span<const iovec> landing) noexcept;
   /// Receives what was placed, out of `descriptor`, which is UCX's again. UCS_INPROGRESS, or it failed.
   ucs_status_t begin(ucp_worker_h worker, void* descriptor) noexcept;
   /// Takes what came of it, once it is done.
@@ -38,7 +38,7 @@ class PieceLanding {
 
   bool active() const noexcept { return operation_.active(); }
   const CarrierOperation& operation() const noexcept { return operation_; }
-  /// Bytes of the last piece that went into the owner's memory, or go there.
+  /// Bytes of the last part that went into the owner's memory, or go there.
   std::size_t in_place() const noexcept { return in_place_; }
 
  private:
