@@ -139,7 +139,9 @@ weft::Result<int> run() {
   // end: client
   weft::Client stranger{*loop, {.connect = server.urls().front()}};
   const int result = loop->block_on(ask(ann, stranger));
-  server.stop();
+  // The calls have ended, and the clients, whose loop turns no more, would not hear that the server goes
+  // away.
+  server.stop(weft::Duration::zero());
   server.wait();
   return result;
 }

@@ -124,7 +124,9 @@ int main() {
   // end: client
   weft::Client stranger{*loop, {.connect = server.urls().front()}};
   const int result = loop->block_on(ask(client, stranger));
-  server.stop();
+  // The calls have ended, and the clients, whose loop turns no more, would not hear that the server goes
+  // away.
+  server.stop(weft::Duration::zero());
   server.wait();
   std::printf("%s\n", metrics->good == 5 ? "5 good calls" : "another number of good calls");
   return result;

@@ -219,6 +219,7 @@ TEST_F(BytesFromAPeer, FramesThatOnlyALaterBuildKnowsAreDroppedAndCountedAndTheC
                                .flags = wire::FrameFlags::kAttachment,
                                .attachment_bytes = (1u << 20) + 1}),
                  "an attachment over the limit");
+  ::shutdown(peer.fd(), SHUT_WR);
   EXPECT_TRUE(at_rest(server));
 }
 

@@ -79,7 +79,8 @@ class CallServer {
   /// Blocks until the server has stopped. Not from a handler.
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
-  /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
+  /// answer leave, for at most `grace`; what is still open then is ended by force. A client whose loop does
+  /// not turn hears nothing, so its connection stays open for all of that time. Returns at once; wait()
   /// waits. A second stop() may shorten the grace of the first. Any thread, also inside a handler.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Any thread.
