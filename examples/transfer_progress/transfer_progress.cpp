@@ -22,6 +22,24 @@ void give(weft::CallContext& context, std::uint64_t bytes) {
 }
 // end: handler
 
+// begin: receives
+/// Receives the attachment, and works on the beginning of it while the rest is on its way.
+weft::Task<weft::Result<std::uint64_t>> count_zeros(weft::IncomingAttachment& data) {
+  std::vector<std::byte> memory(data.size());
+  std::uint64_t looked_at = 0;
+  std::uint64_t zeros = 0;
+  weft::TransferProgress progress;
+  progress.on_change(
+      [&](const weft::TransferProgress& now) {
+        for (; looked_at < now.received(); ++looked_at) zeros += memory[looked_at] == std::byte{0} ? 1 : 0;
+      },
+      kMiB);
+  weft::Result<void> whole = co_await data.into(memory, &progress);
+  if (!whole.ok()) co_return whole.status();
+  co_return zeros;
+}
+// end: receives
+
 std::uint64_t take(weft::CallContext& context) {
   return context.attachment().size();
 }
@@ -47,6 +65,11 @@ weft::Task<int> ask(weft::Client& client) {
               static_cast<unsigned long long>(progress.sent() / kMiB),
               static_cast<unsigned long long>(progress.to_send() / kMiB));
   // end: client
+
+  options.progress = nullptr;
+  auto zeros = co_await client.call<count_zeros>(options);
+  if (!zeros.ok()) co_return 1;
+  std::printf("%llu Mi zeros\n", static_cast<unsigned long long>(*zeros / kMiB));
 
   weft::CallOptions landing;
   landing.landing = memory;
@@ -76,6 +99,7 @@ int main() {
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop.get()}};
   server.register_handler<give>();
   server.register_handler<take>();
+  server.register_handler<count_zeros>();
   server.start().value();
 
   weft::Client client{*loop, {.connect = server.urls().front()}};

@@ -24,6 +24,12 @@ constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kN
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
+// A slower one could not be told from one that stands still.
+std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, Session& session) {
+  if (wanted == 0 || wanted > Pace::kRateMax) return 0;
+  return std::max(wanted, session.transfers().least_rate(bytes, session.limits().frame_timeout));
+}
+
 }  // namespace
 
 AnswerWriter::AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host,
@@ -133,12 +139,6 @@ bool AnswerWriter::reserve_copy(std::uint64_t bytes) {
   return session_.output().reserve(static_cast<std::size_t>(bytes));
 }
 
-// A slower one could not be told from one that stands still.
-std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t bytes) const {
-  if (wishes.rate == 0 || wishes.rate > Pace::kRateMax) return 0;
-  return std::max(wishes.rate, session_.transfers().least_rate(bytes, session_.limits().frame_timeout));
-}
-
 bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
   Outbox& outbox = session_.connection().outbox();
@@ -148,7 +148,7 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
     RunCursor<const std::byte> memory{attachment.view()};
     return outbox.append_copied(memory, bytes);
   }
-  const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, bytes) : 0;
+  const std::uint64_t rate = splits && wishes != nullptr ? kept_rate(wishes->rate, bytes, session_) : 0;
   AnswerTransfer* transfer = nullptr;
   try {
     if (splits && leaving_ == nullptr) {
@@ -165,6 +165,14 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
   transfer->enter(*leaving_);
   session_.transfers().add(*transfer, session_.loop());
   return true;
+}
+
+void AnswerWriter::slow_down(std::uint64_t id, std::uint64_t rate) {
+  AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
+  if (transfer == nullptr || !transfer->linked()) return;
+  const std::uint64_t kept = kept_rate(rate, transfer->offset() + transfer->bytes_left(), session_);
+  const std::uint64_t before = transfer->pace().rate();
+  if (kept != 0 && (before == 0 || kept < before)) session_.transfers().set_rate(*transfer, kept);
 }
 
 bool AnswerWriter::has_room() const noexcept {

@@ -58,6 +58,7 @@ class AnswerWriter final : public AnswerSink {
   bool reserve_copy(std::uint64_t bytes) override;
   void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override;
+  void slow_down(std::uint64_t id, std::uint64_t rate) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
   bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
@@ -73,7 +74,6 @@ class AnswerWriter final : public AnswerSink {
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                     std::size_t written, std::size_t kept, wire::AnswerHead& head);
   bool queue_transfer(std::uint64_t id, Attachment& attachment, std::unique_ptr<AnswerWishes>& wishes);
-  std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   std::uint32_t requests_ = 0;

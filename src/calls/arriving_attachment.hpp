@@ -65,6 +65,10 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   /// The `bytes` that place() was asked for last are there.
   virtual void on_landed(std::size_t bytes) noexcept { static_cast<void>(bytes); }
   virtual void on_whole() = 0;
+  /// The caller wants the attachment of the answer at no more than so many bytes a second.
+  virtual void want_answer_rate(std::uint64_t bytes_per_second) noexcept {
+    static_cast<void>(bytes_per_second);
+  }
   /// There was no room for more of it.
   virtual void on_refused(const Refusal& refusal) = 0;
   /// It came too late, or not at all.

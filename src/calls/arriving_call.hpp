@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "calls/arriving_attachment.hpp"
@@ -33,6 +34,8 @@ class ArrivingCall final : public ArrivingAttachment {
   /// Keeps the pass of what the call has passed; null when that hears of no end.
   void keep_pass(OwnedPass pass) noexcept { pass_ = std::move(pass); }
   OwnedPass take_pass() noexcept { return std::move(pass_); }
+  /// Rate that its caller wants for the attachment of the answer; zero: none.
+  std::uint64_t answer_rate() const noexcept { return answer_rate_; }
 
  private:
   std::size_t announced() const noexcept override { return bytes(); }
@@ -41,6 +44,7 @@ class ArrivingCall final : public ArrivingAttachment {
   }
   std::optional<Refusal> charge(std::size_t arrived) noexcept override;
   void on_whole() override;
+  void want_answer_rate(std::uint64_t bytes_per_second) noexcept override { answer_rate_ = bytes_per_second; }
   void on_refused(const Refusal& refusal) override;
   void on_failed(const Status& failure) override;
   void on_given_up() override;
@@ -56,6 +60,7 @@ class ArrivingCall final : public ArrivingAttachment {
   ArrivingBuffer attachment_;
   std::size_t charge_;
   OwnedPass pass_;
+  std::uint64_t answer_rate_ = 0;
 };
 
 }  // namespace weft::detail

@@ -61,7 +61,8 @@ class ArrivingCalls {
   ArrivingCalls& operator=(const ArrivingCalls&) = delete;
   ~ArrivingCalls() { drop_all(); }
 
-  bool has(std::uint64_t id) const { return table_.find(id) != nullptr; }
+  /// Returns the one of the request with this id; null when it is not here.
+  ArrivingAttachment* find(std::uint64_t id) const { return table_.find(id); }
   Loop& loop() const { return loop_; }
   Admission& admission() const { return admission_; }
   /// Takes a request, whose id is not in use, and `pass`, which may be null. With a refusal nothing has

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "calls/answer_rate.hpp"
 #include "calls/call_at_once.hpp"
 #include "calls/call_status.hpp"
 #include "calls/intercepted_sink.hpp"
@@ -201,7 +202,7 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
 }
 
 bool CallsIn::is_in_use(std::uint64_t id) const {
-  return table_.find(id) != nullptr || (arriving_calls_ != nullptr && arriving_calls_->has(id));
+  return table_.find(id) != nullptr || (arriving_calls_ != nullptr && arriving_calls_->find(id) != nullptr);
 }
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -360,6 +361,7 @@ void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
   }
   Status status = serve_record(method, call.frame(), call.chunk(), std::move(arrived));
   if (!status.ok()) session_.close(std::move(status));
+  keep_answer_to_rate(*this, call.id(), call.answer_rate());
 }
 
 void CallsIn::on_call_refused(wire::RequestView request, const Refusal& refusal) {

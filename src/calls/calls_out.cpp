@@ -44,10 +44,12 @@ Status misused(std::string_view option, std::string_view why) {
           [&] { return std::string{"CallOptions::"}.append(option).append(": ").append(why); }};
 }
 
+[[gnu::cold, gnu::noinline]] Status no_rate(std::string_view option, std::uint64_t rate) {
+  return misused(option, std::to_string(rate) + " bytes/s is no rate; was it negative?");
+}
+
 [[gnu::cold, gnu::noinline]] Status check_attachment_rate(std::uint64_t rate, std::uint64_t least) {
-  if (rate > Pace::kRateMax) {
-    return misused("attachment_rate", std::to_string(rate) + " bytes/s is no rate; was it negative?");
-  }
+  if (rate > Pace::kRateMax) return no_rate("attachment_rate", rate);
   if (rate >= least) return {};
   return misused("attachment_rate",
                  "at " + std::to_string(rate) +
@@ -59,6 +61,9 @@ Status misused(std::string_view option, std::string_view why) {
 Status check_call_options(const CallOptions& options, std::size_t bytes, Session& session) {
   if (options.progress != nullptr && options.progress->is_taken()) [[unlikely]] {
     return misused("progress", "it counts for another call that is under way; give each call its own");
+  }
+  if (options.landing_rate > Pace::kRateMax) [[unlikely]] {
+    return no_rate("landing_rate", options.landing_rate);
   }
   std::uint64_t rate = options.attachment_rate;
   const OutgoingTransfers& transfers = session.transfers();
@@ -199,12 +204,15 @@ void CallsOut::sent(CallDetails* details, std::uint64_t id) {
   if (details == nullptr) return;
   OutgoingTransfer& attachment = details->attachment();
   const std::size_t bytes = attachment.bytes_left();
-  if (bytes == 0) return;
-  if (session_.transfers().splits(bytes)) {
+  if (bytes != 0 && session_.transfers().splits(bytes)) {
     attachment.belong_to(id, false, details->options.attachment_rate);
     if (!attachment.is_held()) session_.transfers().add(attachment, session_.loop());
-  } else if (!attachment.queue(session_.connection().outbox(), bytes)) {
+  } else if (bytes != 0 && !attachment.queue(session_.connection().outbox(), bytes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
+  }
+  const std::uint64_t rate = details->options.landing_rate;
+  if (rate != 0) [[unlikely]] {
+    session_.output().send(wire::RateHead{.id = id, .bytes_per_second = rate}.header());
   }
 }
 

@@ -6,6 +6,7 @@
 #include "calls/call_status.hpp"
 #include "calls/incoming_transfer.hpp"
 #include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft {
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr FixedFailure kReceivedTwice{StatusCode::kInvalidArgument, Layer::kUser, Retry::kNever,
                                       "an IncomingAttachment is received once"};
+constexpr FixedFailure kProgressTaken{
+    StatusCode::kInvalidArgument, Layer::kUser, Retry::kNever,
+    "the TransferProgress for an attachment counts for something else; give each its own"};
 
 Status too_small(std::size_t bytes, std::size_t room) {
   return {StatusCode::kResourceExhausted, Layer::kUser,
@@ -36,41 +40,57 @@ std::size_t IncomingAttachment::received() const noexcept {
   return transfer_ != nullptr ? transfer_->received() : 0;
 }
 
-IncomingAttachment::Into IncomingAttachment::into(LandingView memory) noexcept {
-  return Into{transfer_, memory, false};
+IncomingAttachment::Into IncomingAttachment::into(LandingView memory, TransferProgress* progress) noexcept {
+  return Into{transfer_, memory, progress, false};
 }
 
-IncomingAttachment::Received IncomingAttachment::receive() noexcept {
-  return Received{Into{transfer_, {}, true}};
+IncomingAttachment::Received IncomingAttachment::receive(TransferProgress* progress) noexcept {
+  return Received{Into{transfer_, {}, progress, true}};
 }
 
 IncomingAttachment::Into::~Into() {
-  if (waits_) transfer_->stop_waiting();
+  if (!waits_) return;
+  transfer_->stop_waiting();
+  end();
+}
+
+Status IncomingAttachment::Into::misuse() const noexcept {
+  if (progress_ != nullptr && progress_->is_taken()) return Status::of<kProgressTaken>();
+  if (transfer_ == nullptr) return {};
+  if (!transfer_->can_begin()) return Status::of<kReceivedTwice>();
+  if (Status bad = detail::check_runs("what the handler chose for an attachment", memory_.fault());
+      !bad.ok()) {
+    return bad;
+  }
+  return own_ || memory_.bytes() >= transfer_->bytes() ? Status{}
+                                                       : too_small(transfer_->bytes(), memory_.bytes());
 }
 
 bool IncomingAttachment::Into::begin(CancelScope* scope) noexcept {
-  if (transfer_ == nullptr) return false;
-  if (!transfer_->can_begin()) {
-    misuse_ = Status::of<kReceivedTwice>();
-  } else if (Status bad = detail::check_runs("what the handler chose for an attachment", memory_.fault());
-             !bad.ok()) {
-    misuse_ = std::move(bad);
-  } else if (!own_ && memory_.bytes() < transfer_->bytes()) {
-    misuse_ = too_small(transfer_->bytes(), memory_.bytes());
-  } else {
-    waits_ = transfer_->begin(memory_, scope, resumption_);
+  misuse_ = misuse();
+  if (!misuse_.ok()) {
+    progress_ = nullptr;
+  } else if (transfer_ != nullptr) {
+    waits_ = transfer_->begin(memory_, scope, resumption_, progress_);
+  } else if (progress_ != nullptr) {
+    progress_->begin(0);
   }
   return waits_;
 }
 
-Status IncomingAttachment::Into::take_outcome() noexcept {
+void IncomingAttachment::Into::end() noexcept {
   waits_ = false;
+  if (progress_ != nullptr) progress_->stay_silent();
+}
+
+Status IncomingAttachment::Into::take_outcome() noexcept {
+  end();
   if (!misuse_.ok() || transfer_ == nullptr) return std::move(misuse_);
   return transfer_->take_outcome();
 }
 
 Result<Buffer> IncomingAttachment::Into::take_buffer() noexcept {
-  waits_ = false;
+  end();
   if (!misuse_.ok()) return std::move(misuse_);
   if (transfer_ == nullptr) return Buffer{};
   return transfer_->take_buffer();

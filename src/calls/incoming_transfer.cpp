@@ -49,16 +49,25 @@ IncomingTransfer::~IncomingTransfer() {
   if (arriving_ != nullptr && held_ != 0) arriving_->admission().release(held_);
 }
 
-bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Ready& waiter) noexcept {
+bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Ready& waiter,
+                             TransferProgress* progress) noexcept {
   WEFT_ASSERT(can_begin(), "an attachment is received once");
   begun_ = true;
   has_chosen_ = !memory.empty();
   chosen_ = RunCursor<std::byte>{memory};
-  if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) return false;
+  if (progress != nullptr) waiter_.count_with(*progress, bytes(), loop_);
+  if (!has_chosen_) waiter_.landed(received());
+  if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) {
+    // Who counts is told of the whole before the end, in a turn of the loop.
+    const bool waits = waiter_.counts();
+    if (waits) waiter_.wait(waiter);
+    waiter_.end(loop_);
+    return waits;
+  }
   if (scope != nullptr && scope->cancelled()) {
     on_cancel(scope->reason());
     if (ended_) return false;
-    waiter_ = &waiter;  // a device still writes to the server's memory
+    waiter_.wait(waiter);  // a device still writes to the server's memory
     return true;
   }
   if (ended_) {
@@ -74,7 +83,7 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
     }
   }
   if (scope != nullptr) scope->add(*this);
-  waiter_ = &waiter;
+  waiter_.wait(waiter);
   return true;
 }
 
@@ -84,7 +93,7 @@ Result<Buffer> IncomingTransfer::take_buffer() noexcept {
 }
 
 void IncomingTransfer::stop_waiting() noexcept {
-  waiter_ = nullptr;
+  waiter_.stop_waiting();
   if (ended_) return;
   if (whole_.empty()) arriving_->remove(*this);
   end(Status::of<kNotWaitedFor>());
@@ -111,6 +120,8 @@ Landing IncomingTransfer::place(std::size_t bytes) noexcept {
 
 void IncomingTransfer::on_landed(std::size_t bytes) noexcept {
   if (own_.empty()) chosen_.advance(bytes);
+  // What the handler finds in its own memory only when it was copied counts then.
+  if (own_.empty() || !has_chosen_) waiter_.landed(bytes);
 }
 
 std::optional<Refusal> IncomingTransfer::charge(std::size_t arrived) noexcept {
@@ -161,6 +172,7 @@ bool IncomingTransfer::copy_some() noexcept {
     from += run.size();
   });
   copied_ += part;
+  waiter_.landed(part);
   if (copied_ < whole_.size()) return false;
   whole_ = Buffer{};
   return true;
@@ -177,7 +189,7 @@ void IncomingTransfer::end(Status failure) noexcept {
   copying_.unlink();
   if (!failure_.ok()) own_ = {};
   stop_listening();
-  if (waiter_ != nullptr) loop_.schedule(*std::exchange(waiter_, nullptr));
+  waiter_.end(loop_);
 }
 
 }  // namespace weft::detail

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calls/arriving_attachment.hpp"
+#include "calls/landing_waiter.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/calls/landing_view.hpp"
@@ -42,7 +43,9 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool can_begin() const noexcept { return !begun_; }
   /// Wants it in `memory`, which is at least as long and stays until the end, or, when that is empty, in the
   /// server's memory. True: `waiter` is scheduled at the end. False: it has ended. Only when it can_begin().
-  bool begin(const LandingView& memory, CancelScope* scope, Ready& waiter) noexcept;
+  /// `progress`, which is nobody's or null, counts what is in the memory and is lent until the end.
+  bool begin(const LandingView& memory, CancelScope* scope, Ready& waiter,
+             TransferProgress* progress = nullptr) noexcept;
   /// Returns how it ended.
   Status take_outcome() noexcept { return std::move(failure_); }
   /// Gives what was received into the server's memory. Errors: kResourceExhausted.
@@ -91,7 +94,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   Buffer whole_;
   std::size_t copied_ = 0;
   Copying copying_{*this};
-  Ready* waiter_ = nullptr;
+  LandingWaiter waiter_;
   Status failure_;
   Way way_;
   bool begun_ = false;

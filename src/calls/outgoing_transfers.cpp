@@ -36,6 +36,12 @@ void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop, bool announc
   connection_.pull_from(this, announcing ? 1 : 0);
 }
 
+// One that rests has a timer, which finds it due.
+void OutgoingTransfers::set_rate(OutgoingTransfer& transfer, std::uint64_t rate) noexcept {
+  transfer.pace() = Pace{rate};
+  if (pacing_ == nullptr && !make_pacing(*loop_)) connection_.close(Status::of<kNoMemoryForPiece>());
+}
+
 void OutgoingTransfers::remove(OutgoingTransfer& transfer) noexcept {
   if (transfer.linked()) leave(transfer);
 }

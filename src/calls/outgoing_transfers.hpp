@@ -46,6 +46,8 @@ class OutgoingTransfers final : public OutboxSource {
   /// `transfer` belongs to a frame that was queued and that announced it; `loop` is the connection's.
   /// `announcing`: it was queued just now.
   void add(OutgoingTransfer& transfer, Loop& loop, bool announcing = true) noexcept;
+  /// `transfer`, which is here, goes at no more than `rate` bytes a second from now on.
+  void set_rate(OutgoingTransfer& transfer, std::uint64_t rate) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
   /// The peer has received what was sent before the ping with this id. False if that was none of ours.

@@ -293,6 +293,9 @@ void ServedCall::end_answer(const RunsInChunk* lent) {
   } else {
     Attachment leaving = std::move(envelope->answer_attachment);
     sink_->end_answer_with(id(), leaving, std::move(envelope->wishes));
+    if (envelope->answer_rate != 0) [[unlikely]] {
+      sink_->slow_down(id(), envelope->answer_rate);
+    }
   }
   ++host_->calls.of(*method_).answered;
   conclude();

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "calls/answer_rate.hpp"
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
 #include "weft/detail/base/peer_text.hpp"
@@ -327,6 +328,11 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       }
       setup_.owner.on_session_goaway(*this);
       return {};
+    case wire::FrameType::kRate: {
+      const wire::RateView rate{frame.header};
+      keep_answer_to_rate(in_, rate.id(), rate.bytes_per_second());
+      return {};
+    }
     case wire::FrameType::kPiece:  // taken as an attachment
       return {};
     case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything

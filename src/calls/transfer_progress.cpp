@@ -21,6 +21,13 @@ void TransferProgress::begin(std::uint64_t to_send) noexcept {
   sent_ = received_ = to_receive_ = told_ = 0;
 }
 
+void TransferProgress::begin_receiving(std::uint64_t to_receive, Loop& loop) noexcept {
+  begin(0);
+  expect(to_receive);
+  run_on(loop);
+  set_taken(true);
+}
+
 void TransferProgress::count_sent(std::uint64_t bytes) noexcept {
   if (bytes == 0) return;
   sent_ += bytes;

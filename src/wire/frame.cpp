@@ -15,6 +15,7 @@ std::string_view to_string(FrameType type) {
   static constexpr std::string_view kNames[] = {"?",      "request", "answer", "cancel",   "ping", "pong",
                                                 "goaway", "carrier", "piece",  "continue", "item", "credit"};
   const auto index = static_cast<unsigned>(type);
+  if (type == FrameType::kRate) return "rate";
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
 }

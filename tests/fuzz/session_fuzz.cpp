@@ -384,9 +384,14 @@ class World final : private SessionOwner {
   void say_other() {
     static constexpr wire::FrameType kTypes[] = {wire::FrameType::kPing,     wire::FrameType::kPong,
                                                  wire::FrameType::kContinue, wire::FrameType::kContinue,
-                                                 wire::FrameType::kGoaway,   wire::FrameType::kSkippable};
+                                                 wire::FrameType::kGoaway,   wire::FrameType::kSkippable,
+                                                 wire::FrameType::kRate};
     wire::FrameHeader header{.type = script_.any_of(kTypes)};
     if (header.type == wire::FrameType::kContinue) header.id = any_id(true);
+    if (header.type == wire::FrameType::kRate) {
+      header.id = any_id(false);
+      header.typed64 = script_.number();
+    }
     if (header.type == wire::FrameType::kPing || header.type == wire::FrameType::kPong)
       header.id = script_.byte();
     if (header.type == wire::FrameType::kGoaway && script_.byte() % 2 == 0) header.typed64 = script_.length();

@@ -226,6 +226,18 @@ TEST_F(Pacing, ARateOfTheConnectionHoldsForAnswers) {
   EXPECT_NEAR(static_cast<double>(time_of(call) / 1us), static_cast<double>(expected / 1us), 1000.0);
 }
 
+TEST_F(Pacing, ARateThatTheCallerWantsHoldsForTheAnswer) {
+  connect();
+  CallOptions options{.landing = memory};
+  options.landing_rate = kRate;
+  auto slow = give(options, memory.size());
+  std::vector<std::byte> other(memory.size());
+  auto fast = give(CallOptions{.landing = other}, other.size());
+  EXPECT_LT(time_of(fast), 1ms);
+  const Duration expected = time_for(memory.size(), kRate);
+  EXPECT_NEAR(static_cast<double>(time_of(slow) / 1us), static_cast<double>(expected / 1us), 1000.0);
+}
+
 TEST_F(Pacing, AtTheLeastRateATransferIsNotTakenForOneThatStandsStill) {
   connect();
   const RpcLimits limits;
@@ -245,6 +257,10 @@ TEST_F(Pacing, RatesThatMakeNoSenseAreRefused) {
   EXPECT_EQ(code_of(take(options)), StatusCode::kInvalidArgument);
   options.attachment_rate = static_cast<std::uint64_t>(-1);
   EXPECT_EQ(code_of(take(options)), StatusCode::kInvalidArgument);
+  options.attachment_rate = 0;
+  options.landing_rate = static_cast<std::uint64_t>(-1);
+  EXPECT_EQ(code_of(take(options)), StatusCode::kInvalidArgument);
+  options.landing_rate = 0;
   options.attachment = Bytes{memory}.first(kPiece);
   options.attachment_rate = 1000;
   EXPECT_EQ(code_of(take(options)), StatusCode::kOk) << "one piece is not held back";

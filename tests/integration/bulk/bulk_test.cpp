@@ -5,6 +5,7 @@
 #include <atomic>
 #include <limits>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "integration/bulk/counted_pattern.hpp"
@@ -46,6 +47,17 @@ class BulkHandles : public testing::RpcTest, public ::testing::WithParamInterfac
   }
   Result<void> write(BulkHandle handle, std::uint64_t offset, AttachmentView from) {
     return loop().block_on(peer->write(handle, offset, from));
+  }
+
+  static Task<Result<void>> read_twenty_times(BulkPeer* its, BulkHandle handle, MutableBytes into) {
+    Result<void> last;
+    for (int i = 0; i < 20 && last.ok(); ++i) last = co_await its->read(handle, 0, into);
+    co_return last;
+  }
+  /// Says which of two ended first; the other is given up.
+  static Task<std::size_t> first_of(Task<Result<void>> one, Task<Result<void>> other) {
+    const auto first = co_await race(std::move(one), std::move(other));
+    co_return first.index;
   }
 
   std::atomic<int> live = 0;
@@ -217,6 +229,21 @@ TEST_P(BulkHandles, AreNoMoreAtATimeThanTheHostMayShare) {
   regions.clear();
   EXPECT_EQ(live, 0);
   EXPECT_TRUE(share_one().ok());
+}
+
+TEST_P(BulkHandles, AreReadNoFasterThanTheirReaderWants) {
+  BulkRegion region = share(kLarge);
+  std::vector<std::byte> into(kLarge);
+  std::vector<std::byte> little(100);
+  TransferProgress progress;
+  CallOptions options;
+  options.progress = &progress;
+  options.landing_rate = 200'000;
+  EXPECT_EQ(loop().block_on(first_of(peer->read(region.handle(), 0, into, options),
+                                     read_twenty_times(&*peer, region.handle(), little))),
+            1u)
+      << "the other one takes half a minute";
+  EXPECT_LT(progress.received(), kLarge);
 }
 
 TEST_P(BulkHandles, GoByTheCarrierThatTheirUrlNames) {

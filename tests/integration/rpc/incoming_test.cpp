@@ -48,6 +48,24 @@ struct Store {
     if (!whole.ok()) co_return whole.status();
     co_return data.received();
   }
+  Task<Result<std::uint64_t>> put_counted(IncomingAttachment& data) {
+    std::vector<std::byte> its(data.size());
+    const Result<void> whole = co_await data.into(its, &progress);
+    outcome = whole.status();
+    if (!whole.ok()) co_return whole.status();
+    co_return progress.received();
+  }
+  /// Receives no more than somewhat over a half.
+  Task<Result<std::uint64_t>> put_half(IncomingAttachment& data) {
+    memory.assign(data.size(), std::byte{0xEE});
+    CancelScope enough;
+    progress.on_change([&](const TransferProgress& now) {
+      if (now.received() >= memory.size() / 2) enough.cancel(CancelReason::kRequested);
+    });
+    const Result<void> whole = co_await with_scope(enough, data.into(memory, &progress));
+    outcome = whole.status();
+    co_return progress.received();
+  }
   Task<Result<std::uint64_t>> keep(IncomingAttachment& data) {
     Result<Buffer> whole = co_await data.receive();
     if (!whole.ok()) co_return whole.status();
@@ -72,6 +90,7 @@ struct Store {
 
   std::vector<std::byte> memory;
   Buffer kept;
+  TransferProgress progress;
   Event open;
   std::optional<Status> outcome;
   std::uint64_t last_call = 0;
@@ -100,7 +119,8 @@ class Incoming : public RpcTest {
   Server& serve_store(ServerOptions options = {}) {
     return serve_here(std::move(options), [this](Server& server) {
       server.register_handler<&Store::put, &Store::put_later, &Store::keep, &Store::measure, &Store::twice,
-                              &Store::for_a_while, &Store::small, &Store::put_in_pages>(&store);
+                              &Store::for_a_while, &Store::small, &Store::put_in_pages, &Store::put_counted,
+                              &Store::put_half>(&store);
     });
   }
   bool has_in_front(Bytes bytes) const {
@@ -332,6 +352,43 @@ TEST_F(Incoming, ThatLostItsRaceLandsNoMore) {
   EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
   EXPECT_TRUE(all_are(store.memory, std::byte{0x11}));
   EXPECT_EQ(server.stats().protocol_errors, 0u);
+}
+
+TEST_F(Incoming, ThatIsCancelledByWhoCountsItEndsAndItsCountStays) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  const std::vector<std::byte> sent(kLarge, std::byte{0x22});
+  const auto half = call<&Store::put_half>(caller, CallOptions{.attachment = Bytes{sent}});
+  ASSERT_TRUE(half.ok()) << half.status().to_string();
+  EXPECT_EQ(store.outcome->code(), StatusCode::kCancelled);
+  EXPECT_GE(*half, kLarge / 2);
+  EXPECT_LT(*half, kLarge);
+  EXPECT_EQ(store.progress.received(), *half);
+  EXPECT_TRUE(all_are(Bytes{store.memory}.first(*half), std::byte{0x22}));
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+}
+
+TEST_F(Incoming, IsCountedByAProgressThatCountsNothingElse) {
+  Client& caller = client(serve_store());
+  const std::vector<std::byte> sent(kSome);
+  CallOptions slow{.attachment = Bytes{sent}};
+  slow.attachment_rate = 100'000;
+  {
+    auto first = caller.start<&Store::put_counted>(slow);
+    ASSERT_TRUE(turn_until(loop(), [&] { return store.progress.received() != 0; }));
+    const auto second = call<&Store::put_counted>(caller, CallOptions{.attachment = Bytes{sent}});
+    EXPECT_EQ(second.status().code(), StatusCode::kInvalidArgument) << second.status().to_string();
+    EXPECT_TRUE(store.progress.is_taken()) << "the first one's";
+    store.outcome.reset();
+  }
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.outcome.has_value(); }));
+  EXPECT_FALSE(store.progress.is_taken()) << "the call was dropped";
+  const std::uint64_t received = store.progress.received();
+  EXPECT_LT(received, kSome);
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_EQ(store.progress.received(), received);
+  EXPECT_EQ(call<&Store::put_counted>(caller, CallOptions{.attachment = Bytes{sent}}).value(), kSome);
 }
 
 TEST_F(Incoming, EndsWithItsConnection) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-8: attachments travel in pieces over each carrier: other frames pass them, they take turns, a transfer
-// that is given up ends on the wire, and checksums cover them.
+// that is given up ends on the wire, a handler is told how far they have come, and checksums cover them.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -45,6 +45,27 @@ class Journal {
       notes->sent.push_back(sent);
     });
     return bytes;
+  }
+  /// Receives it, and returns how often it was told how far it is. Fails when something was counted that is
+  /// not there.
+  Task<Result<std::uint64_t>> land(IncomingAttachment& data) {
+    const std::vector<std::byte> expected = pattern(data.size());
+    std::vector<std::byte> memory(data.size());
+    std::uint64_t times = 0;
+    std::uint64_t here = 0;
+    bool is_right = true;
+    TransferProgress progress;
+    progress.on_change([&](const TransferProgress& now) {
+      const std::uint64_t more = now.received() - here;
+      is_right = is_right && more != 0 && now.to_receive() == memory.size() &&
+                 same_bytes(Bytes{memory}.subspan(here, more), Bytes{expected}.subspan(here, more));
+      here = now.received();
+      ++times;
+    });
+    const Result<void> whole = co_await data.into(memory, &progress);
+    if (!whole.ok()) co_return whole.status();
+    if (!is_right || here != memory.size()) co_return user_error(1, "it was told something else");
+    co_return times;
   }
   std::size_t produce_and_hang_up(CallContext& context, std::uint64_t bytes) {
     context.close_connection();
@@ -101,6 +122,7 @@ class PiecesOver : public RpcTest, public ::testing::WithParamInterface<Way> {
       server.register_handler<&Journal::take>(&journal);
       server.register_handler<&Journal::small>(&journal);
       server.register_handler<&Journal::produce>(&journal);
+      server.register_handler<&Journal::land>(&journal);
       server.register_handler<&Journal::produce_and_hang_up>(&journal);
     };
     return serve_over(fill, std::move(options));
@@ -217,6 +239,16 @@ TEST_P(PiecesOver, OfARequestThatIsRefusedAreNotSent) {
   EXPECT_LT(server.stats().traffic.bytes_received, kFewBytes);
 }
 
+TEST_P(PiecesOver, AreCountedForTheHandlerThatReceivesThem) {
+  Client& caller = client(serve_journal());
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1000}, kSome + 1, 8 * kSome}) {
+    const std::vector<std::byte> sent = pattern(bytes);
+    const auto times = call<&Journal::land>(caller, CallOptions{.attachment = Bytes{sent}});
+    ASSERT_TRUE(times.ok()) << bytes << ": " << times.status().to_string();
+    EXPECT_EQ(*times == 0, bytes == 0) << bytes;
+  }
+}
+
 TEST_P(PiecesOver, CarryChecksums) {
   ServerOptions options;
   options.checksums = true;
@@ -226,6 +258,7 @@ TEST_P(PiecesOver, CarryChecksums) {
     EXPECT_EQ(call<&Journal::produce>(caller, CallOptions{.landing = landing}, bytes).value(), bytes);
     EXPECT_TRUE(same_bytes(landing, pattern(bytes))) << bytes;
     EXPECT_EQ(call<&Journal::take>(caller, CallOptions{.attachment = Bytes{landing}}, 1).value(), bytes);
+    EXPECT_TRUE(call<&Journal::land>(caller, CallOptions{.attachment = Bytes{landing}}).ok());
   }
   EXPECT_EQ(caller.stats().connections, 1u);
 }

@@ -3,7 +3,8 @@
 // the handler, its caller, a device and the connection can get on, up to a depth: asked for, following its
 // request, or there before. Whoever waits hears of one end; nothing writes to the handler's memory before it
 // was given or after its end, nor outside of it; memory of the server's comes back once, and never while a
-// device has it; what succeeded is what was sent; charges return. Capabilities: CR-8.
+// device has it; what succeeded is what was sent; charges return. What a progress has counted is there, and
+// it is nobody's from the end on. Capabilities: CR-8.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "unit/calls/model_calls.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/transfer_progress.hpp"
 
 namespace weft::incoming_model {
 namespace {
@@ -72,9 +74,10 @@ enum class Side : std::uint8_t { kAsked, kFollows, kFollowsAtOnce, kThere };
 
 class Course final : private SessionOwner {
  public:
-  Course(Ground& ground, Side side)
+  Course(Ground& ground, Side side, bool counts)
       : ground_(ground),
         side_(side),
+        counts_(counts),
         parts_{side == Side::kFollows || side == Side::kThere ? kManyBytes : kPartBytes, kPartBytes},
         landing_(all_bytes() + 2 * kGuardBytes, kUntouched),
         kept_(landing_),
@@ -179,7 +182,7 @@ class Course final : private SessionOwner {
           std::uint64_t{scope_ && scope_->cancelled()}, std::uint64_t{static_cast<unsigned>(closed_)},
           std::uint64_t{static_cast<unsigned>(times_)}, std::uint64_t{static_cast<unsigned>(owned_)},
           std::uint64_t{served_ != nullptr ? transfer().received() : 0},
-          std::uint64_t{landing_[kGuardBytes] == kSent},
+          std::uint64_t{progress_ ? progress_->received() : 0}, std::uint64_t{landing_[kGuardBytes] == kSent},
           std::uint64_t{*(landing_.end() - kGuardBytes - 1) == kSent}, std::uint64_t{host_.memory->free()}}) {
       add(number);
     }
@@ -290,7 +293,13 @@ class Course final : private SessionOwner {
     begun_ = true;
     chosen_ = chosen;
     lent_ = chosen;
-    waits_ = transfer().begin(chosen ? LandingView{place()} : LandingView{}, &*scope_, waiter_);
+    if (counts_) {
+      progress_.emplace().on_change([this](const TransferProgress&) {
+        if (!waits_) complain("somebody was told how far it is who does not wait");
+      });
+    }
+    TransferProgress* const progress = counts_ ? &*progress_ : nullptr;
+    waits_ = transfer().begin(chosen ? LandingView{place()} : LandingView{}, &*scope_, waiter_, progress);
     if (!waits_) take_outcome();
   }
   void on_woken() {
@@ -303,11 +312,13 @@ class Course final : private SessionOwner {
     ended_ = true;
     if (chosen_) {
       const Status failure = transfer().take_outcome();
+      end_count(failure.ok());
       if (failure.ok() && !testing::all_are(place(), kSent))
         complain("the handler got something else than was sent");
       return give_back();
     }
     const Result<Buffer> data = transfer().take_buffer();
+    end_count(data.ok());
     if (data.ok() && (data->size() != all_bytes() || !testing::all_are(data->bytes(), kSent))) {
       complain("the handler got something else than was sent");
     }
@@ -317,7 +328,20 @@ class Course final : private SessionOwner {
     waits_ = false;
     ended_ = true;
     waiter_.unlink();
+    end_count(false);
     give_back();
+  }
+  void end_count(bool whole) {
+    if (!progress_) return;
+    if (progress_->is_taken()) complain("a progress is lent after the end");
+    if (whole && progress_->received() != all_bytes()) complain("the whole was not counted");
+    progress_.reset();  // the sanitizer sees it when something is counted still
+  }
+  void check_count() {
+    if (!progress_ || !chosen_) return;
+    const std::uint64_t counted = progress_->received();
+    if (counted > all_bytes() || !testing::all_are(place().first(counted), kSent))
+      complain("something was counted that is not there");
   }
   void end_handler() {
     if (waits_) stop_waiting();
@@ -343,6 +367,7 @@ class Course final : private SessionOwner {
         !testing::all_are(all.last(kGuardBytes), kUntouched)) {
       complain("something was written outside of the handler's memory");
     }
+    check_count();
     if (lent_) return;
     check_device();
     if (!testing::same_bytes(landing_, kept_))
@@ -358,6 +383,7 @@ class Course final : private SessionOwner {
 
   Ground& ground_;
   const Side side_;
+  const bool counts_;
   const std::array<std::size_t, 2> parts_;
   RpcLimits limits_;
   /// Memory that the handler may choose, between guards.
@@ -365,6 +391,8 @@ class Course final : private SessionOwner {
   /// Bytes that it must have while it is not lent.
   std::vector<std::byte> kept_;
   Waiter waiter_;
+  /// The handler's while it waits.
+  std::optional<TransferProgress> progress_;
   MethodTable methods_;
   CallsHost host_;
   std::size_t free_ = 0;
@@ -395,14 +423,14 @@ constexpr std::size_t at_least(std::size_t whole) {
   return kFewerSteps == 0 ? whole : whole / 8;
 }
 
-/// Walks through all that can become of the attachment within `depth` steps; returns how many states there
-/// are.
-std::size_t walk(Side side, std::size_t depth) {
+/// Walks through all that can become of the attachment within `depth` steps, which a progress `counts` or
+/// not; returns how many states there are.
+std::size_t walk(Side side, std::size_t depth, bool counts = false) {
   Ground ground;
   std::vector<Act> acts;
   for (int i = 0; i < static_cast<int>(Act::kCount); ++i) acts.push_back(static_cast<Act>(i));
   return testing::walk(acts, depth - 2 * kFewerSteps, kActNames,
-                       [&] { return std::make_unique<Course>(ground, side); });
+                       [&] { return std::make_unique<Course>(ground, side, counts); });
 }
 
 TEST(IncomingModel, OfWhatIsAskedForEndsOnceInEveryOrderOfEvents) {
@@ -419,6 +447,13 @@ TEST(IncomingModel, OfWhatFollowsToAHandlerThatChoseAtOnceEndsOnceInEveryOrderOf
 
 TEST(IncomingModel, OfWhatWasThereBeforeItsHandlerEndsOnceInEveryOrderOfEvents) {
   EXPECT_GT(walk(Side::kThere, 9), at_least(60));
+}
+
+TEST(IncomingModel, IsCountedAsItComesInEveryOrderOfEvents) {
+  EXPECT_GT(walk(Side::kAsked, 7, true), at_least(50));
+  EXPECT_GT(walk(Side::kFollows, 7, true), at_least(30));
+  EXPECT_GT(walk(Side::kFollowsAtOnce, 7, true), at_least(20));
+  EXPECT_GT(walk(Side::kThere, 8, true), at_least(30));
 }
 
 }  // namespace

@@ -166,6 +166,22 @@ TEST(Heads, AnAnswerLiesOnTheWireAsThePageSays) {
   EXPECT_TRUE(AnswerView{success}.succeeded());
 }
 
+TEST(Heads, ARateLiesOnTheWireAsThePageSaysAndIsDroppedByWhoDoesNotKnowIt) {
+  const FrameHeader header = RateHead{.id = 9, .bytes_per_second = 0x1234}.header();
+  EXPECT_EQ(hex_of(header),
+            "00000000"
+            "81"
+            "00"
+            "0000"
+            "0900000000000000"
+            "3412000000000000"
+            "0000000000000000"
+            "0000000000000000");
+  EXPECT_EQ(RateView{header}.id(), 9u);
+  EXPECT_EQ(RateView{header}.bytes_per_second(), 0x1234u);
+  EXPECT_TRUE(is_skippable(header.type));
+}
+
 TEST(Heads, AGoawayLiesOnTheWireAsThePageSays) {
   EXPECT_EQ(hex_of(GoawayHead{}.header()),
             "00000000"

@@ -20,13 +20,14 @@ class BulkPeer {
   explicit BulkPeer(Client& client) noexcept : client_(&client) {}
 
   /// Reads as many bytes as `into` has, from `offset` of the region on. Cancel, lease of `into`: as with a
-  /// call's landing. `options` give deadline and metadata; their attachment and landing are not used. Errors:
-  /// kNotFound when the server has no such region, or not any more; kPermissionDenied; kOutOfRange when the
-  /// region ends before; those of a call. After a failure some of `into` may be filled.
+  /// call's landing. `options` give deadline, metadata, progress and landing_rate; their attachment and
+  /// landing are not used. Errors: kNotFound when the server has no such region, or not any more;
+  /// kPermissionDenied; kOutOfRange when the region ends before; those of a call. After a failure some of
+  /// `into` may be filled.
   Task<Result<void>> read(BulkHandle handle, std::uint64_t offset, LandingView into,
                           CallOptions options = {});
-  /// Writes `from` to the region, from `offset` on. The same, and kUnavailable says by Status::unprocessed()
-  /// whether some of it may have been written.
+  /// Writes `from` to the region, from `offset` on. The same, with attachment_rate for the other; and
+  /// kUnavailable says by Status::unprocessed() whether some of it may have been written.
   Task<Result<void>> write(BulkHandle handle, std::uint64_t offset, AttachmentView from,
                            CallOptions options = {});
 

@@ -65,6 +65,12 @@ class AnswerSink {
   /// drop, moved from or not). `wishes` may be null, and are told the end of its way.
   virtual void end_answer_with(std::uint64_t id, Attachment& attachment,
                                std::unique_ptr<AnswerWishes> wishes) = 0;
+  /// The attachment of the answer to `id`, if some of it is to be sent, goes at no more than `rate` bytes a
+  /// second, above zero, from now on.
+  virtual void slow_down(std::uint64_t id, std::uint64_t rate) {
+    static_cast<void>(id);
+    static_cast<void>(rate);
+  }
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs it for `reason`.
   virtual void refuse(std::uint64_t id, RefusalReason reason, const Status& why) = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -57,6 +58,9 @@ struct CallEnvelope {
   std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
   std::unique_ptr<std::shared_ptr<void>> orphan_tag{};
+  /// Bytes of the answer's attachment a second that the caller wants at most; zero: it says nothing. The
+  /// loop's.
+  std::uint64_t answer_rate = 0;
   /// The connection is to end behind the answer. Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer = false;
 };

@@ -34,6 +34,10 @@ struct CallOptions {
   /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
   /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
   std::uint64_t attachment_rate = 0;
+  /// Bytes of the answer's attachment a second, at most; zero: as fast as the handler lets it go. The server
+  /// keeps to it as to a handler's own (CallContext::set_attachment_rate()); one of a build of before does
+  /// not.
+  std::uint64_t landing_rate = 0;
   /// Running the call twice does what running it once does: a ConnectionPool may begin it again although it
   /// may have run. The same as calling `idempotent<f>`. A client of one connection repeats no call.
   bool idempotent = false;

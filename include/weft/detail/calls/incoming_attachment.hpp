@@ -13,6 +13,8 @@
 
 namespace weft {
 
+class TransferProgress;
+
 namespace detail {
 class IncomingTransfer;
 class ServedCall;
@@ -50,15 +52,18 @@ class IncomingAttachment {
   /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
   /// any more when this has ended, however it ends. Once; into() or receive(). A request that brought no
   /// attachment has nothing to receive, and this succeeds.
+  /// `progress`, which may be null, counts in received() what is there: so many bytes of `memory`, from its
+  /// beginning, are what was sent. It stays until this has ended, and counts for nothing else meanwhile. It
+  /// calls back for the whole before this ends, and not after that.
   /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
   /// device fills within 250 ms. Errors: kResourceExhausted when the memory is too small; kInvalidArgument
-  /// when its blocks cannot be, or this was received already; kUnavailable when it does not get on for the
-  /// server's frame_timeout, or the connection is gone.
-  Into into(LandingView memory) noexcept;
+  /// when its blocks cannot be, this was received already, or `progress` counts for something else;
+  /// kUnavailable when it does not get on for the server's frame_timeout, or the connection is gone.
+  Into into(LandingView memory, TransferProgress* progress = nullptr) noexcept;
   /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
-  /// `Result<Buffer> data = co_await attachment.receive()`. Errors and cancel as with into(), and
+  /// `Result<Buffer> data = co_await attachment.receive()`. Errors, cancel and `progress` as with into(), and
   /// kResourceExhausted.
-  Received receive() noexcept;
+  Received receive(TransferProgress* progress = nullptr) noexcept;
 
  private:
   detail::IncomingTransfer* transfer_;
@@ -67,7 +72,8 @@ class IncomingAttachment {
 /// Awaitable of IncomingAttachment::into(). Movable before it is awaited.
 class [[nodiscard("an attachment is received when this is awaited")]] IncomingAttachment::Into {
  public:
-  Into(Into&& other) noexcept : transfer_(other.transfer_), memory_(other.memory_), own_(other.own_) {}
+  Into(Into&& other) noexcept
+      : transfer_(other.transfer_), memory_(other.memory_), progress_(other.progress_), own_(other.own_) {}
   Into& operator=(Into&&) = delete;
   ~Into();
 
@@ -82,15 +88,19 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
  private:
   friend class IncomingAttachment;
   friend class Received;
-  Into(detail::IncomingTransfer* transfer, LandingView memory, bool own) noexcept
-      : transfer_(transfer), memory_(memory), own_(own) {}
+  Into(detail::IncomingTransfer* transfer, LandingView memory, TransferProgress* progress, bool own) noexcept
+      : transfer_(transfer), memory_(memory), progress_(progress), own_(own) {}
 
   bool begin(CancelScope* scope) noexcept;
+  Status misuse() const noexcept;
+  void end() noexcept;
   Status take_outcome() noexcept;
   Result<Buffer> take_buffer() noexcept;
 
   detail::IncomingTransfer* transfer_;
   LandingView memory_;
+  /// Null without one, and when it was not begun with.
+  TransferProgress* progress_;
   /// It goes to memory of the server's.
   bool own_;
   bool waits_ = false;

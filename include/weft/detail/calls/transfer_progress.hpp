@@ -12,10 +12,11 @@ namespace weft {
 class Loop;
 
 /// Progress of the attachments of one call. The user's own object: a call is given it by
-/// CallOptions::progress, and counts both ways; a handler gives it by CallContext::report_progress(), and it
-/// counts what leaves of the answer's attachment. The counts only grow while the call lasts, by whole pieces
-/// of what travels in pieces and all at once otherwise; they stay as they are when it has ended, however it
-/// ended. Thread: the loop of the call.
+/// CallOptions::progress, and counts both ways; a handler gives it to IncomingAttachment::into(), and it
+/// counts what has come of the request's attachment, or by CallContext::report_progress(), and it counts what
+/// leaves of the answer's. The counts only grow while the call lasts, by whole pieces of what travels in
+/// pieces and all at once otherwise; they stay as they are when it has ended, however it ended. Thread: the
+/// loop of the call.
 class TransferProgress final : private detail::Ready {
  public:
   TransferProgress() noexcept;
@@ -23,7 +24,8 @@ class TransferProgress final : private detail::Ready {
   /// Bytes that have left this side, of how many.
   std::uint64_t sent() const noexcept { return sent_; }
   std::uint64_t to_send() const noexcept { return to_send_; }
-  /// Bytes of the answer's attachment that are here, of how many; the whole is zero until the answer says it.
+  /// Bytes of the attachment that comes, an answer's or to a handler a request's, that are here, of how many.
+  /// The whole of an answer's is zero until the answer says it.
   std::uint64_t received() const noexcept { return received_; }
   std::uint64_t to_receive() const noexcept { return to_receive_; }
 
@@ -36,6 +38,8 @@ class TransferProgress final : private detail::Ready {
 
   /// A call with so many bytes to send begins.
   void begin(std::uint64_t to_send) noexcept;
+  /// A handler receives so many bytes, on `loop`, and counts with it: no other may until it is released.
+  void begin_receiving(std::uint64_t to_receive, Loop& loop) noexcept;
   /// A call that is under way counts with it: no other may.
   bool is_taken() const noexcept { return taken_; }
   void set_taken(bool taken) noexcept { taken_ = taken; }
@@ -51,6 +55,8 @@ class TransferProgress final : private detail::Ready {
   void all_received() noexcept { count_received(to_receive_ - received_); }
   /// Calls back now if that is due.
   void tell() noexcept;
+  /// Calls back no more for what was counted so far.
+  void stay_silent() noexcept { unlink(); }
 
  private:
   void changed(bool whole) noexcept;

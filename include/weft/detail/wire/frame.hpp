@@ -30,6 +30,8 @@ enum class FrameType : std::uint8_t {
   /// First of the types that a receiver may drop: a later build may send some that this one does not know,
   /// and they are read, held to the limits, dropped and counted.
   kSkippable = 0x80,
+  /// A caller wants the attachment of its answer no faster than so. A build of before drops it.
+  kRate = 0x81,
 };
 /// True for a type that a receiver who does not know it drops.
 constexpr bool is_skippable(FrameType type) {
@@ -102,8 +104,8 @@ struct FrameHeader {
   std::uint8_t flags = 0;
   /// Field of requests, answers and pieces, which is what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer, cancel, piece, continue, item and credit: the request's. Pong:
-  /// the ping's. Goaway and carrier: kNoId.
+  /// Request: chosen by the caller. Answer, cancel, piece, continue, item, credit and rate: the request's.
+  /// Pong: the ping's. Goaway and carrier: kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.

@@ -235,6 +235,30 @@ struct CreditHead {
   }
 };
 
+/// Head of a rate: the attachment of an answer is to come no faster, also when some of it has come.
+struct RateHead {
+  /// The request's.
+  std::uint64_t id = kNoId;
+  std::uint64_t bytes_per_second = 0;
+
+  constexpr FrameHeader header() const noexcept {
+    return {.type = FrameType::kRate, .id = id, .typed64 = bytes_per_second};
+  }
+};
+
+/// Names the fields of a rate.
+class RateView {
+ public:
+  explicit RateView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  /// Zero says nothing.
+  std::uint64_t bytes_per_second() const noexcept { return header_->typed64; }
+
+ private:
+  const FrameHeader* header_;
+};
+
 /// Names the fields of a credit.
 class CreditView {
  public:
