@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "calls/answer_rate.hpp"
 #include "calls/arriving_attachment.hpp"
 #include "calls/gate_pass.hpp"
 #include "weft/detail/calls/kept_body.hpp"
@@ -44,7 +45,9 @@ class ArrivingCall final : public ArrivingAttachment {
   }
   std::optional<Refusal> charge(std::size_t arrived) noexcept override;
   void on_whole() override;
-  void want_answer_rate(std::uint64_t bytes_per_second) noexcept override { answer_rate_ = bytes_per_second; }
+  void want_answer_rate(std::uint64_t bytes_per_second) noexcept override {
+    answer_rate_ = least_rate(answer_rate_, bytes_per_second);
+  }
   void on_refused(const Refusal& refusal) override;
   void on_failed(const Status& failure) override;
   void on_given_up() override;

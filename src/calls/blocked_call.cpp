@@ -41,6 +41,11 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
     return {StatusCode::kFailedPrecondition, Layer::kRuntime,
             "a child of fork waits for a call of its parent, which is answered there; call anew"};
   }
+  // However quick the answer was: who asked to stop before the wait gets the same outcome each time.
+  if (stop.stop_requested()) {
+    abandon();
+    return to_status(CancelReason::kRequested);
+  }
   const auto on_stop = [this] {
     cancel(CancelReason::kRequested);
     if (!borrows()) goes_on_.raise();

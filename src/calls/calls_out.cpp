@@ -208,10 +208,10 @@ void CallsOut::sent(CallDetails* details, std::uint64_t id) {
     attachment.belong_to(id, false, details->options.attachment_rate);
     if (!attachment.is_held()) session_.transfers().add(attachment, session_.loop());
   } else if (bytes != 0 && !attachment.queue(session_.connection().outbox(), bytes)) {
-    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
+    return session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
   const std::uint64_t rate = details->options.landing_rate;
-  if (rate != 0) [[unlikely]] {
+  if (rate != 0 && details->wants_attachment()) [[unlikely]] {
     session_.output().send(wire::RateHead{.id = id, .bytes_per_second = rate}.header());
   }
 }

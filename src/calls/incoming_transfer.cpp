@@ -87,7 +87,13 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
   return true;
 }
 
+Status IncomingTransfer::take_outcome() noexcept {
+  waiter_.stop_waiting();
+  return std::move(failure_);
+}
+
 Result<Buffer> IncomingTransfer::take_buffer() noexcept {
+  waiter_.stop_waiting();
   if (!failure_.ok()) return std::move(failure_);
   return std::move(whole_);
 }

@@ -47,7 +47,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool begin(const LandingView& memory, CancelScope* scope, Ready& waiter,
              TransferProgress* progress = nullptr) noexcept;
   /// Returns how it ended.
-  Status take_outcome() noexcept { return std::move(failure_); }
+  Status take_outcome() noexcept;
   /// Gives what was received into the server's memory. Errors: kResourceExhausted.
   Result<Buffer> take_buffer() noexcept;
   /// Replaces its end: whoever waits is gone, and nothing writes to the memory afterwards.

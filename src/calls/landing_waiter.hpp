@@ -18,24 +18,31 @@ class LandingWaiter {
   void count_with(TransferProgress& progress, std::uint64_t bytes, Loop& loop) noexcept {
     progress.begin_receiving(bytes, loop);
     progress_ = &progress;
+    ended_ = false;
   }
   bool counts() const noexcept { return progress_ != nullptr; }
   /// Counts `bytes` more that are where they belong.
   void landed(std::uint64_t bytes) noexcept {
-    if (progress_ != nullptr) progress_->count_received(bytes);
+    if (progress_ != nullptr && !ended_) progress_->count_received(bytes);
   }
   /// `waiter` is scheduled at the end.
   void wait(Ready& waiter) noexcept { waiter_ = &waiter; }
-  void stop_waiting() noexcept { waiter_ = nullptr; }
-  /// Nothing more lands. What `progress` calls back for was scheduled before, so it comes first.
-  void end(Loop& loop) noexcept {
+  /// The wait is over, and the progress may count for another.
+  void stop_waiting() noexcept {
+    waiter_ = nullptr;
     if (progress_ != nullptr) std::exchange(progress_, nullptr)->set_taken(false);
+  }
+  /// Nothing more lands; stop_waiting() follows. What the progress calls back for was scheduled before, so it
+  /// comes first.
+  void end(Loop& loop) noexcept {
+    ended_ = true;
     if (waiter_ != nullptr) loop.schedule(*std::exchange(waiter_, nullptr));
   }
 
  private:
   Ready* waiter_ = nullptr;
   TransferProgress* progress_ = nullptr;
+  bool ended_ = false;
 };
 
 }  // namespace weft::detail

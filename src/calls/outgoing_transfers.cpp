@@ -36,9 +36,8 @@ void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop, bool announc
   connection_.pull_from(this, announcing ? 1 : 0);
 }
 
-// One that rests has a timer, which finds it due.
 void OutgoingTransfers::set_rate(OutgoingTransfer& transfer, std::uint64_t rate) noexcept {
-  transfer.pace() = Pace{rate};
+  transfer.pace().change_to(rate);
   if (pacing_ == nullptr && !make_pacing(*loop_)) connection_.close(Status::of<kNoMemoryForPiece>());
 }
 
@@ -89,12 +88,13 @@ bool OutgoingTransfers::on_pong(std::uint64_t id) noexcept {
 }
 
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
-std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept {
+std::size_t OutgoingTransfers::piece_of(OutgoingTransfer& transfer, bool is_long) const noexcept {
   const Capabilities& carrier = connection_.capabilities();
   if (transfer.is_copied_by(connection_.outbox())) {
     return std::min({transfer.bytes_left(), carrier.piece_bytes, kCopiedPieceBytes});
   }
-  const bool may_be_long = is_long && pacing_ == nullptr && !transfer.is_marked();
+  const bool is_paced = rate_max_ != 0 || transfer.pace().is_limited();
+  const bool may_be_long = is_long && !is_paced && !transfer.is_marked();
   return std::min(transfer.bytes_left(), may_be_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
 

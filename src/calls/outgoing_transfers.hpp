@@ -73,7 +73,7 @@ class OutgoingTransfers final : public OutboxSource {
     return transfer.of_answer() && !transfer.of_item();
   }
   OutgoingTransfer* next() noexcept;
-  std::size_t piece_of(const OutgoingTransfer& transfer, bool is_long) const noexcept;
+  std::size_t piece_of(OutgoingTransfer& transfer, bool is_long) const noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 

@@ -419,7 +419,7 @@ void Session::on_drained() {
 
 bool Session::owes_more() {
   const bool gave_up = state_ != State::kHalfClosed && give_up_what_arrives(in_);
-  if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
+  if (!in_.calls().has_unanswered() && !gave_up && !transfers_.has_more()) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more comes
@@ -482,7 +482,8 @@ void Session::on_timer() {
 void Session::watch_peer() {
   const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
-  const bool cannot_answer = state_ == State::kHalfClosed;
+  // Its pongs would not be read while a request of its is put off.
+  const bool cannot_answer = state_ == State::kHalfClosed || put_off_ != nullptr;
   if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
     // All that it said may have come an interval ago.

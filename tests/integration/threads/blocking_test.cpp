@@ -220,6 +220,10 @@ TEST_F(Blocking, AStopTokenEndsTheCall) {
   EXPECT_EQ(blocking(client, stop.get_token()).call<&Silence::ask>().status().code(), StatusCode::kCancelled);
   stopper.join();
   EXPECT_EQ(blocking(client, stop.get_token()).call<&Silence::ask>().status().code(), StatusCode::kCancelled);
+  // Nor does it depend on how quick the answer is.
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(blocking(client, stop.get_token()).call<add>(1, i).status().code(), StatusCode::kCancelled);
+  }
   // A call that has memory of the caller's waits until the loop has ended it.
   std::stop_source second;
   std::thread second_stopper{[&] {

@@ -126,6 +126,7 @@ class Course final : private SessionOwner {
         break;
       case Act::kPeerCancels:
         if (!announced_ || given_up_ || closed_ != 0) return;
+        if (follows() && sent_parts_ < parts_.size()) return;  // nothing comes between
         given_up_ = true;
         arrive(testing::control_bytes(wire::FrameType::kCancel, kId));
         break;

@@ -58,8 +58,8 @@ struct CallEnvelope {
   std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
   std::unique_ptr<std::shared_ptr<void>> orphan_tag{};
-  /// Bytes of the answer's attachment a second that the caller wants at most; zero: it says nothing. The
-  /// loop's.
+  /// Bytes of the answer's attachment a second that the caller wants at most; zero: it says nothing. Read
+  /// and written by the loop.
   std::uint64_t answer_rate = 0;
   /// The connection is to end behind the answer. Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer = false;

@@ -35,8 +35,9 @@ struct CallOptions {
   /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
   std::uint64_t attachment_rate = 0;
   /// Bytes of the answer's attachment a second, at most; zero: as fast as the handler lets it go. The server
-  /// keeps to it as to a handler's own (CallContext::set_attachment_rate()); one of a build of before does
-  /// not.
+  /// keeps to it as to a handler's own (CallContext::set_attachment_rate()): it raises a rate at which the
+  /// attachment would stand still for its frame_timeout, and does not hold back what comes as one piece. A
+  /// server of an earlier build sends as fast as it can.
   std::uint64_t landing_rate = 0;
   /// Running the call twice does what running it once does: a ConnectionPool may begin it again although it
   /// may have run. The same as calling `idempotent<f>`. A client of one connection repeats no call.

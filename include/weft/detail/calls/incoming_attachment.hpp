@@ -99,7 +99,7 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
 
   detail::IncomingTransfer* transfer_;
   LandingView memory_;
-  /// Null without one, and when it was not begun with.
+  /// Null when there is none, and when the wait was refused.
   TransferProgress* progress_;
   /// It goes to memory of the server's.
   bool own_;

@@ -23,6 +23,8 @@ class Pace {
 
   bool is_limited() const noexcept { return rate_ != 0; }
   std::uint64_t rate() const noexcept { return rate_; }
+  /// Changes the rate; what went before takes the time that it took.
+  void change_to(std::uint64_t rate) noexcept { rate_ = rate; }
   /// Returns when the next piece may go, while it is_limited().
   TimePoint due() const noexcept { return due_; }
   /// A piece of `bytes`, at most 4 GiB, goes at `now`.

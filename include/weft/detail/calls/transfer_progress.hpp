@@ -12,11 +12,11 @@ namespace weft {
 class Loop;
 
 /// Progress of the attachments of one call. The user's own object: a call is given it by
-/// CallOptions::progress, and counts both ways; a handler gives it to IncomingAttachment::into(), and it
-/// counts what has come of the request's attachment, or by CallContext::report_progress(), and it counts what
-/// leaves of the answer's. The counts only grow while the call lasts, by whole pieces of what travels in
-/// pieces and all at once otherwise; they stay as they are when it has ended, however it ended. Thread: the
-/// loop of the call.
+/// CallOptions::progress, and counts both ways; one that a handler gives to
+/// IncomingAttachment::into() counts what has come of the request's attachment; one that it gives to
+/// CallContext::report_progress() counts what leaves of the answer's. The counts only grow while the call
+/// lasts, by whole pieces of what travels in pieces and all at once otherwise; they stay as they are when it
+/// has ended, however it ended. Thread: the loop of the call.
 class TransferProgress final : private detail::Ready {
  public:
   TransferProgress() noexcept;
