@@ -142,6 +142,35 @@ TEST_F(AnswerRates, MayBeLoweredOnTheWayAndNotRaised) {
   EXPECT_EQ(pieces_after(1ms), 1u);
 }
 
+TEST_F(AnswerRates, OfManyThatComeForACallTheLeastHolds) {
+  later = true;
+  rig_->peer_sends(request() + rate_bytes(4 * kRate) + rate_bytes(kRate) + rate_bytes(8 * kRate) +
+                   rate_bytes(~std::uint64_t{0}) + rate_bytes(0));
+  answer();
+  EXPECT_EQ(pieces(), 1u);
+  EXPECT_EQ(pieces_after(124ms), 0u);
+  EXPECT_EQ(pieces_after(1ms), 1u);
+}
+
+TEST_F(AnswerRates, ThatFallAgainAndAgainMakeNoPieceComeEarlier) {
+  rig_->peer_sends(request() + rate_bytes(kRate));
+  EXPECT_EQ(pieces(), 1u);
+  for (std::uint64_t less = 1; less <= 100; ++less) rig_->peer_sends(rate_bytes(kRate - less));
+  EXPECT_EQ(pieces_after(124ms), 0u);
+  EXPECT_EQ(pieces_after(1ms), 1u);
+}
+
+TEST_F(AnswerRates, DoNotMakeAPeerThatHasEndedItsSideSeemDead) {
+  rig_->peer_sends(request() + rate_bytes(kPiece / 20));
+  EXPECT_EQ(pieces(), 1u);
+  rig_->carrier().end();
+  std::size_t left = kPieces - 1;
+  for (int i = 0; i < 100 && left > 0; ++i) left -= pieces_after(5s);
+  EXPECT_EQ(left, 0u);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_EQ(rig_->closed.front().message(), "the peer closed the connection");
+}
+
 TEST_F(AnswerRates, AreRaisedToWhatIsNotTakenForStandingStill) {
   rig_->peer_sends(request() + rate_bytes(1));
   EXPECT_EQ(pieces(), 1u);
@@ -160,8 +189,8 @@ TEST_F(AnswerRates, OfZeroOrOfNoCallSayNothing) {
 
 class WantedRates : public PendingCalls {
  protected:
-  std::vector<SentFrame> frames_of_call(const CallOptions& options) {
-    CallDetails details{options, false};
+  std::vector<SentFrame> frames_of_call(const CallOptions& options, bool wants_attachment = true) {
+    CallDetails details{options, wants_attachment};
     TextCall call{target_, "hello", &details};
     EXPECT_TRUE(call.begin());
     std::vector<SentFrame> sent = rig_.sent();
@@ -188,6 +217,7 @@ TEST_F(WantedRates, FollowTheirRequest) {
 
 TEST_F(WantedRates, AreNotSentWhenNoneIsWanted) {
   EXPECT_EQ(frames_of_call({}).size(), 1u);
+  EXPECT_EQ(frames_of_call({.landing_rate = kRate}, false).size(), 1u) << "no attachment is to come";
 }
 
 }  // namespace
