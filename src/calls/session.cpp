@@ -419,7 +419,7 @@ void Session::on_drained() {
 
 bool Session::owes_more() {
   const bool gave_up = state_ != State::kHalfClosed && give_up_what_arrives(in_);
-  if (!in_.calls().has_unanswered() && !gave_up && !transfers_.has_more()) return false;  // those end first
+  if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more comes

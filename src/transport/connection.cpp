@@ -409,8 +409,7 @@ void Connection::peer_ended() {
   framer_.park();
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
   const bool sent = pull_.all_sent() || sending_ == Sending::kEnded;
-  const bool more = !peer_gone_ && owes_more();
-  if (peer_gone_ || (sent && carrier_->all_left() && !more)) return close({});
+  if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
   if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
 }
 

@@ -92,8 +92,8 @@ class FrameSink {
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
   /// No more bytes are queued than Connection::tell_when_drained() said.
   virtual void on_drained() = 0;
-  /// The peer has ended its side, between two frames. True: more will be queued, and the connection stays
-  /// until that has left too; asked again when all that was queued has left.
+  /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
+  /// will be queued, and the connection stays until that has left too; asked again then.
   virtual bool owes_more() { return false; }
   /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
   /// Every lease has been released before.
