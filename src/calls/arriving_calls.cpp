@@ -157,7 +157,7 @@ void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
   leave(attachment);
 }
 
-// Those that were given up wait for a device, which goes on by itself.
+// Attachments that were given up stay: they wait for a device, which goes on by itself.
 bool ArrivingCalls::end_all() {
   peer_ended_ = true;
   bool some = false;

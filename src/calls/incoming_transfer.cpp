@@ -58,7 +58,7 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
   if (progress != nullptr) waiter_.count_with(*progress, bytes(), loop_);
   if (!has_chosen_) waiter_.landed(received());
   if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) {
-    // Who counts is told of the whole before the end, in a turn of the loop.
+    // A progress is told of the whole before the wait ends, in a turn of the loop.
     const bool waits = waiter_.counts();
     if (waits) waiter_.wait(waiter);
     waiter_.end(loop_);
@@ -126,7 +126,7 @@ Landing IncomingTransfer::place(std::size_t bytes) noexcept {
 
 void IncomingTransfer::on_landed(std::size_t bytes) noexcept {
   if (own_.empty()) chosen_.advance(bytes);
-  // What the handler finds in its own memory only when it was copied counts then.
+  // Bytes that are still to be copied to the handler's memory count when they are.
   if (own_.empty() || !has_chosen_) waiter_.landed(bytes);
 }
 

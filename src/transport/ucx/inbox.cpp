@@ -214,7 +214,7 @@ Moved Inbox::take_part(std::span<const iovec> landing) {
   return Moved::failed(ECONNRESET);
 }
 
-// What became of the part at the front of the queue.
+// Tells the outcome of the part at the front of the queue.
 Moved Inbox::landed() {
   // A copy of ours is nobody else's memory.
   if (!landing_.operation().is_done()) return lands_in_place() ? Moved::begun() : Moved::blocked();
