@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,8 @@ LeasePolicy lease_policy(const Capabilities& capabilities) {
 
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 256 * 1024;
-constexpr std::size_t kSegmentsMax = 64;
+constexpr std::size_t kSegmentsMin = Capabilities::kSegmentsMin;
+static_assert(kSegmentsMin >= LeasePolicy::kGatheredRunsMax, "a piece that is gathered is shown whole");
 
 constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                  "out of memory for the connection"};
@@ -51,6 +53,24 @@ Status lost(const Connection& connection, const char* what, int error) {
   } catch (const std::bad_alloc&) {
     return connection_lost(what, "the peer", error);
   }
+}
+
+// Takes the stack for so many segments only where there are as many.
+[[gnu::noinline]] Moved send_many(const Outbox& outbox, Carrier& carrier, std::size_t segments_max) {
+  iovec pieces[Capabilities::kSegmentsMost];
+  const std::size_t count = outbox.segments({pieces, std::min(segments_max, std::size(pieces))});
+  return carrier.send({pieces, count}, outbox.leased_front());
+}
+
+// Shows the carrier what comes first in the queue, which is few segments but for attachments of many runs.
+[[gnu::always_inline]] inline Moved send_first(const Outbox& outbox, Carrier& carrier,
+                                               const Capabilities& capabilities) {
+  iovec pieces[kSegmentsMin];
+  const std::size_t count = outbox.segments(pieces);
+  if (count == kSegmentsMin && capabilities.segments_max > kSegmentsMin) [[unlikely]] {
+    return send_many(outbox, carrier, capabilities.segments_max);
+  }
+  return carrier.send({pieces, count}, outbox.leased_front());
 }
 
 }  // namespace
@@ -462,10 +482,7 @@ void Connection::send_queued() {
       if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
     }
     if (outbox_.empty() || (send_wait_ == SendWait::kForMore && part == 0)) break;
-    iovec pieces[kSegmentsMax];
-    const std::size_t count = outbox_.segments(pieces);
-    const Moved moved =
-        peer_gone_ ? Moved::failed(EPIPE) : carrier_->send({pieces, count}, outbox_.leased_front());
+    const Moved moved = peer_gone_ ? Moved::failed(EPIPE) : send_first(outbox_, *carrier_, *capabilities_);
     if (moved.kind == Moved::Kind::kFailed) {
       // The peer's last words may still be there, and are received first.
       why_ = lost(*this, "send to ", moved.error);

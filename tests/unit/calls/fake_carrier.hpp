@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weft/detail/transport/base_carrier.hpp"
 #include "weft/detail/transport/landings_ahead.hpp"
@@ -41,6 +42,7 @@ class FakeCarrier final : public BaseCarrier {
   }
   Moved send(std::span<const iovec> from, std::size_t) override {
     std::size_t total = 0;
+    if (shown_ != nullptr) shown_->push_back(from.size());
     for (const iovec& piece : from) {
       const std::size_t part = std::min(piece.iov_len, room_ - total);
       sent_.append(static_cast<const char*>(piece.iov_base), part);
@@ -86,6 +88,8 @@ class FakeCarrier final : public BaseCarrier {
   int reclaimed() const { return reclaimed_; }
   int reclaimed_ahead() const { return reclaimed_ahead_; }
   std::string take_sent() { return std::exchange(sent_, {}); }
+  /// Notes in `shown`, which outlives it, how many segments each send() is shown from now on.
+  void note_segments_in(std::vector<std::size_t>& shown) { shown_ = &shown; }
   bool ended() const { return ended_; }
   bool is_shut() const { return shut_; }
 
@@ -93,6 +97,7 @@ class FakeCarrier final : public BaseCarrier {
   Capabilities capabilities_;
   std::string arrived_;
   std::string sent_;
+  std::vector<std::size_t>* shown_ = nullptr;
   std::size_t room_ = SIZE_MAX;
   bool peer_ended_ = false;
   bool holding_ = false;

@@ -19,6 +19,9 @@ namespace weft::detail {
 
 /// Abilities of a carrier. The layers above ask for these and never for the carrier's name.
 struct Capabilities {
+  static constexpr std::size_t kSegmentsMin = 64;
+  static constexpr std::size_t kSegmentsMost = 258;
+
   /// Name for people and logs only.
   const char* name = "";
   /// Leased bytes of this size or more are sent without a copy.
@@ -39,6 +42,9 @@ struct Capabilities {
   /// It gathers only pieces that have `lease_bytes_min` together, as far as they follow each other; others
   /// are cheaper copied.
   bool gathers_much = false;
+  /// Segments that send() is shown at a time, at most: kSegmentsMin, or more, up to kSegmentsMost, where a
+  /// call of it costs much.
+  std::size_t segments_max = kSegmentsMin;
   /// Runs of a landing that receive() is shown at a time, at most; up to AttachmentPlace::kRunsMax.
   std::size_t landing_runs_max = 64;
   /// Calls in flight on one connection from which on another connection is better than more of them.
