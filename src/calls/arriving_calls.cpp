@@ -210,6 +210,7 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
   if (attachment.getting_on().look(attachment.received(), attachment.bytes(), received)) {
     return arm(attachment);
   }
+  host_.refusals.count(RefusalReason::kAttachmentStalled);
   remove(attachment);
   attachment.on_failed(Status::of<kStoodStill>());
 }

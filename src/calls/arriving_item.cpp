@@ -61,7 +61,9 @@ void ArrivingItem::on_timer() {
   const TimePoint fair = loop.turn_time().absence().judge_from(session.limits().frame_timeout);
   if (fair > loop.now()) return loop.arm(*this, fair);
   if (getting_on_.look(received_, bytes(), session.connection().stats().bytes_received)) return arm();
-  side_->fail_reading(Status::of<kItemStoodStill>());
+  const Status why = Status::of<kItemStoodStill>();
+  session.count_refusal(RefusalReason::kAttachmentStalled, why);
+  side_->fail_reading(why);
 }
 
 }  // namespace weft::detail

@@ -34,6 +34,7 @@ std::string_view to_string(RefusalReason why) {
                                                  "body over its method's limit",
                                                  "attachment over its method's limit",
                                                  "attachment for a method that takes none",
+                                                 "attachment that stalled",
                                                  "over the connection's memory",
                                                  "over the process's memory",
                                                  "over the output that may wait",

@@ -157,6 +157,7 @@ TEST_F(PiecesFromAPeer, ThatWereAnnouncedAndDoNotComeFailTheirCallAndNoOther) {
   peer.send(piece({.id = 2, .offset = 80, .bytes = 80}));  // too late
   expect_sum(peer);
   EXPECT_EQ(server.stats().pieces_skipped, 1u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kAttachmentStalled], 1u);
   peer.send(announcement(3, kWhole, 50'000));
   expect_code(peer, 3, StatusCode::kDeadlineExceeded);
   expect_sum(peer);

@@ -500,6 +500,7 @@ TEST_F(Incoming, ThatDoesNotComeIsGivenUp) {
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));
   EXPECT_EQ(wire::AnswerView{peer.answers().front()}.code(), static_cast<unsigned>(StatusCode::kUnavailable));
   EXPECT_TRUE(store.kept.empty());
+  EXPECT_EQ(server.stats().refused[RefusalReason::kAttachmentStalled], 1u);
 }
 
 }  // namespace
