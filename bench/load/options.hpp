@@ -120,6 +120,8 @@ struct ClientOptions {
   /// Calls in flight on each connection.
   unsigned depth = 1;
   unsigned connections = 1;
+  /// Each of the calls in flight has memory of its own for its answer.
+  bool own_buffers = false;
   double seconds = 2;
   double warmup_seconds = 0.5;
   /// The answer's size; without it the request is echoed.

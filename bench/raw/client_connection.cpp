@@ -48,7 +48,7 @@ ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options
       pushed_(options.streams != load::Streams::kNone),
       times_(std::bit_ceil(options.depth), load::now_ns()),
       sender_(pattern),
-      receiver_(options.answer_bytes()) {}
+      receiver_(options.answer_bytes(), options.own_buffers ? options.depth : 1) {}
 
 // Counted from the time of the batch before on.
 void ClientConnection::receive_pushed(Bytes message, RunCounter& run, load::Meter& meter) {

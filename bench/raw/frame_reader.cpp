@@ -24,9 +24,13 @@ SmallFrameReader::Batch SmallFrameReader::read(Wire& wire, Scratch& scratch) {
   return {ReadOutcome::kOk, {begin, whole}};
 }
 
-LargeFrameReader::LargeFrameReader(std::uint64_t payload_bytes)
+LargeFrameReader::LargeFrameReader(std::uint64_t payload_bytes, unsigned buffers)
     : frame_bytes_(kLengthBytes + payload_bytes),
-      buffer_(std::make_unique_for_overwrite<std::byte[]>(frame_bytes_)) {}
+      buffer_(std::make_unique_for_overwrite<std::byte[]>(frame_bytes_)) {
+  while (others_.size() + 1 < buffers) {
+    others_.push_back(std::make_unique_for_overwrite<std::byte[]>(frame_bytes_));
+  }
+}
 
 ReadOutcome LargeFrameReader::read(Wire& wire) {
   const ssize_t got = wire.receive(buffer_.get() + have_, frame_bytes_ - have_);
@@ -38,6 +42,13 @@ ReadOutcome LargeFrameReader::read(Wire& wire) {
     return ReadOutcome::kBroken;
   }
   return ReadOutcome::kOk;
+}
+
+void LargeFrameReader::reuse() {
+  have_ = 0;
+  if (others_.empty()) return;
+  std::swap(buffer_, others_[next_]);
+  next_ = (next_ + 1) % others_.size();
 }
 
 FrameBuffer LargeFrameReader::exchange(FrameBuffer next) {

@@ -52,10 +52,11 @@ class SmallFrameReader {
 /// A buffer for one large frame, length prefix included.
 using FrameBuffer = std::unique_ptr<std::byte[]>;
 
-/// Receives large frames of one announced length straight into a buffer that holds nothing else.
+/// Receives large frames of one announced length straight into buffers that hold nothing else.
 class LargeFrameReader {
  public:
-  explicit LargeFrameReader(std::uint64_t payload_bytes);
+  /// Frames that reuse() begins take turns in so many buffers.
+  explicit LargeFrameReader(std::uint64_t payload_bytes, unsigned buffers = 1);
 
   /// One receive. When `full()` is true afterwards, the frame is in `buffer()`.
   ReadOutcome read(Wire& wire);
@@ -63,8 +64,8 @@ class LargeFrameReader {
   bool full() const { return have_ == frame_bytes_; }
   MutableBytes frame() { return {buffer_.get(), frame_bytes_}; }
   std::size_t frame_bytes() const { return frame_bytes_; }
-  /// Starts the next frame, in the same buffer.
-  void reuse() { have_ = 0; }
+  /// Starts the next frame, in the buffer whose turn it is.
+  void reuse();
   /// Starts the next frame in `next`, which must have room for `frame_bytes()`, and hands out the full one.
   FrameBuffer exchange(FrameBuffer next);
 
@@ -72,6 +73,9 @@ class LargeFrameReader {
   std::size_t frame_bytes_;
   std::size_t have_ = 0;
   FrameBuffer buffer_;
+  /// Buffers of which each has another turn, and the next of them.
+  std::vector<FrameBuffer> others_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace weft::raw

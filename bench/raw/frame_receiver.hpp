@@ -12,8 +12,9 @@ namespace weft::raw {
 /// Receives frames of one announced length, small or large, and shows each payload to a function.
 class FrameReceiver {
  public:
-  explicit FrameReceiver(std::uint64_t payload_bytes) : small_(payload_bytes) {
-    if (payload_bytes >= kLargeBytes) large_.emplace(payload_bytes);
+  /// Large frames take turns in so many buffers.
+  explicit FrameReceiver(std::uint64_t payload_bytes, unsigned buffers = 1) : small_(payload_bytes) {
+    if (payload_bytes >= kLargeBytes) large_.emplace(payload_bytes, buffers);
   }
 
   /// One receive; calls `on_payload(Bytes)` for every frame that is whole now. The bytes are valid during

@@ -9,7 +9,6 @@
 
 #include "transport/tcp/unix_carrier.hpp"
 #include "weft/detail/runtime/loop.hpp"
-#include "weft/detail/transport/lease_policy.hpp"
 #include "weft/detail/transport/stream_filter.hpp"
 
 namespace weft::detail::tcp {
@@ -18,11 +17,11 @@ namespace {
 
 // Measured with bodies of 2 to 32 KiB, 16 to 256 in flight: as much as one receive brings.
 constexpr std::size_t kFewFramesBytes = 256 * 1024;
-// Measured with attachments of 1 and 8 MiB, 1 and 4 in flight, and small calls beside them.
-constexpr std::size_t kLonePieceBytes = 512 * 1024;
+// Measured with attachments of 256 KiB to 64 MiB, 1 to 64 in flight, and small calls beside them.
+constexpr std::size_t kLonePieceBytes = 1024 * 1024;
 
-// Such a piece in one call, also of the shortest runs that are gathered, with its head and what ends it.
-constexpr std::size_t kSegmentsMax = kLonePieceBytes / LeasePolicy::kGatheredMin + 2;
+// Such a piece out of pages in one call, with its head and what ends it.
+constexpr std::size_t kSegmentsMax = kLonePieceBytes / 4096 + 2;
 static_assert(kSegmentsMax <= Capabilities::kSegmentsMost);
 // Fewer pieces are not worth a look ahead.
 constexpr std::size_t kManyPieces = 8;

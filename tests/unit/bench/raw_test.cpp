@@ -199,6 +199,17 @@ TEST(RawClient, EverySizeOfRequestAndAnswerComesBackWhole) {
   }
 }
 
+TEST(RawClient, AnswersInBuffersOfTheirOwnComeBackWhole) {
+  const auto server = start_server();
+  for (const std::uint64_t size : {128, 65536, 300'000}) {
+    auto options = short_run(*server);
+    options.size_bytes = size;
+    options.depth = 3;
+    options.own_buffers = true;
+    expect_clean(options);
+  }
+}
+
 TEST(RawClient, WorksInEveryModeAndWithoutBatches) {
   for (const auto mode : {load::LoopMode::kBusy, load::LoopMode::kAdaptive, load::LoopMode::kWait}) {
     for (const bool nobatch : {false, true}) {

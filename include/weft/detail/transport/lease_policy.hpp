@@ -14,8 +14,6 @@ class LeasePolicy {
  public:
   /// Runs that are gathered at a time; a connection looks at as many segments, or more.
   static constexpr std::size_t kGatheredRunsMax = 64;
-  /// Bytes of the shortest run that is gathered: copying less costs no more than a segment of its own.
-  static constexpr std::size_t kGatheredMin = 2048;
 
   /// Pieces of fewer than `bytes_min` bytes are copied, or, with `gathers`, when they come alone or are very
   /// short, or, with `much_only`, when they have fewer bytes than that also together.
@@ -40,6 +38,8 @@ class LeasePolicy {
   bool gathers(RunCursor<const std::byte> from, std::size_t bytes) const noexcept;
 
  private:
+  /// Copying less costs no more than a segment of its own.
+  static constexpr std::size_t kGatheredMin = 2048;
   static constexpr std::size_t kLeast = 65;
   static constexpr std::size_t kCopiedAtATime = 32 * 1024;
   static constexpr std::uint32_t kMost = 0x3FFFFFFF;
