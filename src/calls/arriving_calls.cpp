@@ -7,6 +7,7 @@
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/frame_output.hpp"
+#include "calls/standing_end.hpp"
 #include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"
@@ -42,6 +43,11 @@ ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, 
       admission_(admission),
       host_(host),
       table_(host.table_secret) {}
+
+ArrivingCalls::~ArrivingCalls() {
+  std::size_t all = SIZE_MAX;
+  drop_some(all);
+}
 
 std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline,
                                             OwnedPass& pass) {
@@ -158,11 +164,11 @@ void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
 }
 
 // Attachments that were given up stay: they wait for a device, which goes on by itself.
-bool ArrivingCalls::end_all() {
+bool ArrivingCalls::end_some() {
   peer_ended_ = true;
-  bool some = false;
+  std::size_t ended = 0;
   IntrusiveList<ArrivingAttachment, ArrivingAttachmentTag> given_up;
-  while (!arriving_.empty()) {
+  while (!arriving_.empty() && ended < kCallsEndedAtOnce) {
     ArrivingAttachment& attachment = arriving_.front();
     if (attachment.is_given_up()) {
       given_up.push_back(arriving_.pop_front());
@@ -170,24 +176,26 @@ bool ArrivingCalls::end_all() {
     }
     remove(attachment);
     attachment.on_failed(Status::of<kPeerEndedBefore>());
-    some = true;
+    ++ended;
   }
   arriving_.splice_back(given_up);
-  return some;
+  return ended != 0;
 }
 
-void ArrivingCalls::drop_all() noexcept {
+bool ArrivingCalls::drop_some(std::size_t& left) noexcept {
   if (ArrivingAttachment* const attachment = std::exchange(landing_, nullptr)) {
     if (!attachment->linked()) {  // it follows its frame
       leave(*attachment);
       attachment->on_lost();
     }
   }
-  while (!arriving_.empty()) {
+  for (; !arriving_.empty(); --left) {
+    if (left == 0) return false;
     ArrivingAttachment& attachment = arriving_.front();
     leave(attachment);
     attachment.on_lost();
   }
+  return true;
 }
 
 void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
@@ -204,6 +212,7 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
     remove(attachment);
     return attachment.on_failed(Status::of<kTooLate>());
   }
+  if (!connection_.receives()) return arm(attachment);  // its pieces may be there, and are not looked for
   const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
   if (fair > now) return loop_.arm(attachment.timer(), fair);
   const std::uint64_t received = connection_.stats().bytes_received;

@@ -59,7 +59,7 @@ class ArrivingCalls {
                 const RpcLimits& limits, Admission& admission, CallsHost& host);
   ArrivingCalls(const ArrivingCalls&) = delete;
   ArrivingCalls& operator=(const ArrivingCalls&) = delete;
-  ~ArrivingCalls() { drop_all(); }
+  ~ArrivingCalls();
 
   /// Returns the one of the request with this id; null when it is not here.
   ArrivingAttachment* find(std::uint64_t id) const { return table_.find(id); }
@@ -94,11 +94,11 @@ class ArrivingCalls {
   void remove(ArrivingAttachment& attachment) noexcept;
   /// A time of `attachment` is over: its deadline, that in which it has to get on, or a wait for its memory.
   void on_time(ArrivingAttachment& attachment);
-  /// The peer has ended its side: fails those that are not whole, and any that is asked for later. False when
-  /// there were none.
-  bool end_all();
-  /// The connection is gone.
-  void drop_all() noexcept;
+  /// The peer has ended its side: fails as many of those that are not whole as may end in one turn, and any
+  /// that is asked for later. False when there were none.
+  bool end_some();
+  /// The connection is gone: drops as many as `left` says, and counts them down. False when some are left.
+  bool drop_some(std::size_t& left) noexcept;
 
  private:
   void insert(ArrivingAttachment& attachment) noexcept;

@@ -7,8 +7,9 @@
 
 namespace weft::detail {
 
-bool ArrivingRequest::charge_body(std::size_t bytes) {
+bool ArrivingRequest::charge_body(std::uint64_t id, std::size_t bytes) {
   if (bytes <= body_charged_) return true;
+  id_ = id;
   refusal_ = admission_.refuse_arriving(bytes, body_charged_);
   if (!refusal_ && !process_.try_reserve(bytes - body_charged_)) refusal_ = over_process_memory();
   if (refusal_) {
@@ -30,7 +31,8 @@ Refusal ArrivingRequest::take_refusal() {
   return why;
 }
 
-MutableBytes ArrivingRequest::begin_attachment(Buffer memory) {
+MutableBytes ArrivingRequest::begin_attachment(std::uint64_t id, Buffer memory) {
+  id_ = id;
   attachment_ = ArrivingBuffer{std::move(memory), process_.shared()};
   return attachment_.mutable_bytes();
 }

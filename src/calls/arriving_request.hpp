@@ -25,22 +25,26 @@ class ArrivingRequest {
   ArrivingRequest& operator=(const ArrivingRequest&) = delete;
   ~ArrivingRequest() { drop(); }
 
-  /// Charges `bytes` of the body, all that has arrived of it. False when there is no room for them: nothing
-  /// of it is charged any more, and the body is skipped.
-  bool charge_body(std::size_t bytes);
+  /// Charges `bytes` of the body of the request with this id, all that has arrived of it. False when there is
+  /// no room for them: nothing of it is charged any more, and the body is skipped.
+  bool charge_body(std::uint64_t id, std::size_t bytes);
   /// A body is charged. Once it is whole, release_body() follows: whoever keeps it is charged for it.
   bool has_body() const { return body_charged_ != 0; }
   std::size_t body_charged() const { return body_charged_; }
   void release_body();
 
-  /// Says why the request is refused, if it is.
-  void refuse(Refusal why) { refusal_ = std::move(why); }
-  bool refused() const { return refusal_.has_value(); }
+  /// Says why the request with this id is refused.
+  void refuse(std::uint64_t id, Refusal why) {
+    refusal_ = std::move(why);
+    id_ = id;
+  }
+  /// True for the request that is refused; those that were put off may be taken before its end is there.
+  bool refused(std::uint64_t id) const { return refusal_.has_value() && id_ == id; }
   /// Gives the reason, and forgets it.
   Refusal take_refusal();
 
-  /// The attachment goes into `memory`, which counts in no budget yet.
-  MutableBytes begin_attachment(Buffer memory);
+  /// The attachment of the request with this id goes into `memory`, which counts in no budget yet.
+  MutableBytes begin_attachment(std::uint64_t id, Buffer memory);
   /// `left` bytes of the attachment are to come. False when there is no room for those that came: it is
   /// given back, and the rest is skipped.
   bool charge_attachment(std::uint64_t left);
@@ -56,6 +60,8 @@ class ArrivingRequest {
   std::size_t body_charged_ = 0;
   ArrivingBuffer attachment_;
   std::optional<Refusal> refusal_;
+  /// Of the request that is arriving, or is refused.
+  std::uint64_t id_ = 0;
 };
 
 }  // namespace weft::detail

@@ -114,7 +114,7 @@ void CallsIn::begin_batch() {
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   answers_.count_request();
   const wire::RequestView request{frame.header};
-  if (arriving_.refused()) [[unlikely]] {
+  if (arriving_.refused(request.id())) [[unlikely]] {
     refuse_request(request, arriving_.take_refusal());
     return {};
   }
@@ -380,7 +380,7 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
   const MethodEntry* const method = check_.method_for(request);
   if (gate_.looks_at_callers()) [[unlikely]] {
     const std::size_t told = wire::kHeaderBytes + request.metadata_bytes();
-    if (arrived.size() < told) return arriving_.charge_body(arrived.size());
+    if (arrived.size() < told) return arriving_.charge_body(request.id(), arrived.size());
     if (arriving_.body_charged() < told) {
       const Bytes metadata = arrived.subspan(wire::kHeaderBytes, request.metadata_bytes());
       auto refusal = gate_.check_caller(
@@ -388,26 +388,26 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
       if (!refusal && method == nullptr) refusal = check_.refusal(request);
       if (!refusal && method->gate != nullptr) refusal = gate_.refuse_early(*method, admission_.calls());
       if (refusal) {
-        arriving_.refuse(*std::move(refusal));
+        arriving_.refuse(request.id(), *std::move(refusal));
         return false;
       }
     }
-    return arriving_.charge_body(arrived.size());
+    return arriving_.charge_body(request.id(), arrived.size());
   }
   if (method == nullptr) return false;
   if (method->gate != nullptr && !arriving_.has_body()) [[unlikely]] {
     if (auto refusal = gate_.refuse_early(*method, admission_.calls())) {
-      arriving_.refuse(std::move(*refusal));
+      arriving_.refuse(request.id(), std::move(*refusal));
       return false;
     }
   }
-  return arriving_.charge_body(arrived.size());
+  return arriving_.charge_body(request.id(), arrived.size());
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   answers_.count_request();
-  if (arriving_.refused()) return Landing::skip();
   const wire::RequestView request{frame.header};
+  if (arriving_.refused(request.id())) return Landing::skip();
   std::optional<Refusal> refusal = gate_.check_caller(check_.named(request), metadata_of(frame));
   if (!refusal) refusal = check_.attachment_refusal(request);
   if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
@@ -416,16 +416,16 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   const Deadline deadline = deadline_of(request, session_.loop().now());
   if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, arriving_pass_);
   if (refusal) {
-    arriving_.refuse(std::move(*refusal));
+    arriving_.refuse(request.id(), std::move(*refusal));
     return Landing::skip();
   }
   if (check_.find(request)->key.chooses_landing) return serve_early(*check_.find(request), frame);
   Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
-    arriving_.refuse(no_memory_to_land(buffer.status()));
+    arriving_.refuse(request.id(), no_memory_to_land(buffer.status()));
     return Landing::skip();
   }
-  return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
+  return Landing::into(arriving_.begin_attachment(request.id(), std::move(*buffer)));
 }
 
 // Its arguments are copied: the chunk that they came in is the connection's until the attachment is there.
@@ -464,13 +464,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   const wire::RequestView request{frame.header};
   counting_.taken_for(check_.find(request));
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
-  WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
+  WEFT_ASSERT(landed || arriving_.refused(request.id()), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
   Arrived arrived{deadline_of(request, session_.loop().now())};
   arrived.pass = std::move(arriving_pass_);
-  if (arriving_.refused() || !attachment.ok()) {
+  if (arriving_.refused(request.id()) || !attachment.ok()) {
     const CallCounting::Taking taking{counting_, frame.header.id};
-    if (arriving_.refused()) {
+    if (arriving_.refused(request.id())) {
       return refuse_passed(answers_, frame.header.id, arriving_.take_refusal(), arrived.pass);
     } else {
       answers_.refuse_without_memory(frame.header.id);
@@ -485,14 +485,14 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();
-  if (arriving_calls_ != nullptr) arriving_calls_->drop_all();
+  if (arriving_calls_ != nullptr && !arriving_calls_->drop_some(left)) return false;
   answers_.lose_connection();
   return answers_.wake_some(left) && calls_.orphan_some(left);
 }
 
 // The reason for which its arriving was refused is forgotten: it would be the next request's.
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
-  if (arriving_.refused()) return refuse_request(request, arriving_.take_refusal());
+  if (arriving_.refused(request.id())) return refuse_request(request, arriving_.take_refusal());
   counting_.taken_for(check_.find(request));
   const std::uint64_t id = request.id();
   const CallCounting::Taking taking{counting_, id};

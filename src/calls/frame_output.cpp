@@ -70,7 +70,6 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
 bool FrameOutput::find_room() noexcept {
   const std::size_t queued = outbox_.queued_bytes();
   if (queued > high_water_ && full_at_ == high_water_) full_at_ = queued;
-  if (crowded_) return false;
   if (queued > high_water_) {
     // This function is asked again before anybody who asks for room adds to it.
     room_ = 0;
@@ -79,7 +78,7 @@ bool FrameOutput::find_room() noexcept {
   }
   full_at_ = high_water_;
   if (reserve(kStep)) {
-    room_ = std::min(queued + kStep, high_water_) + 1;
+    if (!crowded_) room_ = std::min(queued + kStep, high_water_) + 1;
     return true;
   }
   connection_.tell_when_drained(queued / 2);

@@ -72,6 +72,10 @@ class FrameOutput {
   /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
   /// FrameSink::on_drained() follows.
   bool has_room() noexcept { return outbox_.queued_bytes() < room_ || find_room(); }
+  /// The same for requests that may be answered with attachments: not while too many of these wait.
+  bool has_room_for_requests() noexcept {
+    return outbox_.queued_bytes() < room_ || (find_room() && !crowded_);
+  }
   /// The same for the items of streams, of which less may wait: however many streams there are, calls pass.
   bool has_room_for_items() noexcept {
     if (outbox_.queued_bytes() <= items_room_) return has_room();
@@ -84,8 +88,8 @@ class FrameOutput {
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written, and for `kept`
   /// bytes that are kept elsewhere for it. False when there is none.
   bool reserve(std::size_t bytes, std::size_t kept = 0) noexcept;
-  /// Tells that so much else waits to be sent that nobody is to make more, however little is in the outbox;
-  /// or, with false, that this is over.
+  /// Tells that so many attachments of answers wait to be sent that no more are to be made, however little is
+  /// in the outbox; or, with false, that this is over, of which FrameSink::on_drained() follows.
   void crowd(bool crowded) noexcept;
   /// The connection says that the outbox has drained: gives back what was reserved for what has left.
   void drained() noexcept;

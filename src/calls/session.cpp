@@ -45,6 +45,9 @@ constexpr std::size_t kCausedBytes = 2 * kRefusalBytes + 32;
 static_assert(kRefusalBytes + 3 * wire::head_bytes(0, true) <= kCausedBytes);
 static_assert(wire::kHeaderBytes + kMuchToSend.message.size() + 16 <= kRefusalBytes);
 
+constexpr FixedFailure kGivenUpAside{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                     "the caller gave up before the call was taken"};
+
 constexpr FixedFailure kPeerEndedItsSide{
     StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
     "the peer ended its side of the connection and answers no more; the call may or may not have run"};
@@ -87,12 +90,26 @@ bool may_put_off(Session& session) {
 }
 
 // As with requests that are put off: nothing more is read before the peer has taken what it has caused.
-void stop_reading_if_full(Session& session) {
-  if (session.output().has_room() || !may_put_off(session)) [[likely]] {
+void stop_reading_if_full(Session& session, bool has_room) {
+  if (has_room || !may_put_off(session)) [[likely]] {
     return;
   }
   session.connection().pause_receiving();
   session.calls_out().hold_back(true);
+}
+
+/// Ways of a request that comes while so many attachments of answers wait that no more are to be made.
+enum class BesideAnswers : std::uint8_t {
+  kServed,    ///< it is answered without one
+  kSetAside,  ///< nothing that belongs to it follows, so more may be received while it waits
+  kPutOff,    ///< as when the outbox is full
+};
+
+BesideAnswers way_of(Session& session, wire::RequestView request) {
+  if (!session.output().has_room() || request.attachment_bytes() != 0) return BesideAnswers::kPutOff;
+  const MethodEntry* const method = RequestCheck{session.setup().host.methods}.method_for(request);
+  if (method == nullptr || method->kind == HandlerKind::kInline) return BesideAnswers::kServed;
+  return method->key.streams ? BesideAnswers::kPutOff : BesideAnswers::kSetAside;
 }
 
 /// Tells as many calls of a connection that is gone as `left` says. False when some are left.
@@ -100,11 +117,11 @@ bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) 
   return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
 }
 
-// Nothing more comes from the peer: ends streams, and attachments that are not whole. False when there were
-// none.
-bool give_up_what_arrives(CallsIn& in) {
-  const bool some = in.arriving_calls() != nullptr && in.arriving_calls()->end_all();
-  return in.calls().give_up_streams() || some;
+// Nothing more comes from the peer: ends streams, and as many attachments that are not whole as may end in
+// one turn. False when there were none.
+bool give_up_what_arrives(CallsIn& in, bool is_first_turn) {
+  const bool some = in.arriving_calls() != nullptr && in.arriving_calls()->end_some();
+  return (is_first_turn && in.calls().give_up_streams()) || some;
 }
 
 // A failure is the peer's breach of the protocol.
@@ -145,6 +162,7 @@ Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   state_ = State::kClosed;
   put_off_.reset();
+  set_aside_.reset();
   const std::uint64_t handed_over = connection_->outbox().handed_over();
   setup_.host.traffic.leave(*this);
   connection_.reset();
@@ -234,7 +252,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       out_.on_answer(frames[i], chunk);
       continue;
     }
-    if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
+    if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room_for_requests()) [[unlikely]] {
+      const BesideAnswers way = way_of(*this, wire::RequestView{frames[i].header});
+      if (way == BesideAnswers::kSetAside && set_aside(frames[i], chunk)) continue;
+      if (way == BesideAnswers::kServed) {
+        Status status = in_.on_request(frames[i], chunk);
+        if (!status.ok()) return status;
+        continue;
+      }
       const bool waits = may_put_off(*this);
       if (waits && put_off(frames.subspan(i), chunk)) return {};
       in_.refuse_request(
@@ -255,6 +280,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
     }
   }
   return {};
+}
+
+// False when there is no memory for it, or too many are there.
+bool Session::set_aside(const Frame& request, const ChunkRef& chunk) {
+  if (set_aside_ == nullptr) {
+    set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
+  }
+  return set_aside_ != nullptr && set_aside_->add(request, chunk);
 }
 
 // False when there is no memory for them. No more is received then either, so what is refused in their place
@@ -293,14 +326,19 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       Status status = streams_.on_items(items, chunk);
       // The credits for them are bounded only if the peer reads them.
       if (connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water) [[unlikely]] {
-        stop_reading_if_full(*this);
+        stop_reading_if_full(*this, output_.has_room());
       }
       return status;
     }
     case wire::FrameType::kCredit:
       return streams_.on_credit(frame.header);
     case wire::FrameType::kCancel:
-      in_.on_cancel(frame.header.id);
+      if (const auto aside = set_aside_ != nullptr ? set_aside_->take(frame.header.id) : nullptr) {
+        in_.refuse_request(wire::RequestView{aside->frame().header},
+                           {RefusalReason::kOverOutbox, Status::of<kGivenUpAside>()});
+      } else {
+        in_.on_cancel(frame.header.id);
+      }
       return {};
     case wire::FrameType::kContinue:
       out_.on_continue(frame.header.id);
@@ -330,6 +368,8 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       return {};
     case wire::FrameType::kRate: {
       const wire::RateView rate{frame.header};
+      if (set_aside_ != nullptr && set_aside_->want_answer_rate(rate.id(), rate.bytes_per_second()))
+        return {};
       keep_answer_to_rate(in_, rate.id(), rate.bytes_per_second());
       return {};
     }
@@ -394,9 +434,12 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     ++setup_.host.frames_skipped;
   }
   setup_.owner.on_session_room(*this);
-  const bool asks =
-      frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer() && !piece.of_item());
-  if (asks) stop_reading_if_full(*this);
+  // An upload that was announced before answers became too many is taken, as its request was.
+  if (frame.header.type == wire::FrameType::kRequest) {
+    stop_reading_if_full(*this, output_.has_room_for_requests());
+  } else if (is_piece && !piece.of_answer() && !piece.of_item()) {
+    stop_reading_if_full(*this, output_.has_room());
+  }
   return status;
 }
 
@@ -406,6 +449,16 @@ void Session::on_drained() {
   streams_.wake_writers();
   if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
     send_pong(output_, transfers_, *id);
+  }
+  while (set_aside_ != nullptr && output_.has_room_for_requests()) {
+    const auto first = set_aside_->take_first();
+    if (first == nullptr) {
+      set_aside_.reset();
+      break;
+    }
+    Status status = in_.on_request(first->frame(), first->chunk());
+    if (!status.ok()) return close(std::move(status));
+    keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     taken->charge.reset();  // whoever keeps the chunk is charged for it
@@ -418,8 +471,9 @@ void Session::on_drained() {
 }
 
 bool Session::owes_more() {
-  const bool gave_up = state_ != State::kHalfClosed && give_up_what_arrives(in_);
-  if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
+  const bool is_any_aside = set_aside_ != nullptr && !set_aside_->empty();
+  const bool gave_up = give_up_what_arrives(in_, state_ != State::kHalfClosed);
+  if (!in_.calls().has_unanswered() && !gave_up && !is_any_aside) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more comes
@@ -438,6 +492,7 @@ void Session::on_closed(Status why) {
   if (setup_.host.faults != nullptr) faults_.close(*setup_.host.faults, *connection_);
   loop().disarm(*this);
   put_off_.reset();
+  set_aside_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
   // All memory is back, so nobody waits for that: calls that are told later may end, or be given up, before.
@@ -482,8 +537,8 @@ void Session::on_timer() {
 void Session::watch_peer() {
   const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
-  // Its pongs would not be read while a request of its is put off.
-  const bool cannot_answer = state_ == State::kHalfClosed || put_off_ != nullptr;
+  // Its pongs would not be read, or it has ended its side.
+  const bool cannot_answer = state_ == State::kHalfClosed || !connection_->receives();
   if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
     // All that it said may have come an interval ago.

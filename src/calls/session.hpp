@@ -13,6 +13,7 @@
 #include "calls/frame_output.hpp"
 #include "calls/outgoing_transfers.hpp"
 #include "calls/peer_seat.hpp"
+#include "calls/requests_set_aside.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/log.hpp"
@@ -182,6 +183,7 @@ class Session final : public ListHook<SessionTag>,
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  bool set_aside(const Frame& request, const ChunkRef& chunk);
   /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
   /// of its stream. Sets `at` to the last one that was taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
@@ -196,6 +198,8 @@ class Session final : public ListHook<SessionTag>,
   CallsOut out_{*this};
   CallsIn in_;
   std::unique_ptr<PutOff> put_off_;
+  /// Null unless there are some.
+  std::unique_ptr<RequestsSetAside> set_aside_;
   /// Null unless some of many calls have not been told yet.
   std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;

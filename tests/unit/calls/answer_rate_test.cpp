@@ -160,6 +160,17 @@ TEST_F(AnswerRates, ThatFallAgainAndAgainMakeNoPieceComeEarlier) {
   EXPECT_EQ(pieces_after(1ms), 1u);
 }
 
+TEST_F(AnswerRates, DoNotMakeAPeerThatHasEndedItsSideSeemDead) {
+  rig_->peer_sends(request() + rate_bytes(kPiece / 20));
+  EXPECT_EQ(pieces(), 1u);
+  rig_->carrier().end();
+  std::size_t left = kPieces - 1;
+  for (int i = 0; i < 100 && left > 0; ++i) left -= pieces_after(5s);
+  EXPECT_EQ(left, 0u);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_EQ(rig_->closed.front().message(), "the peer closed the connection");
+}
+
 TEST_F(AnswerRates, AreRaisedToWhatIsNotTakenForStandingStill) {
   rig_->peer_sends(request() + rate_bytes(1));
   EXPECT_EQ(pieces(), 1u);

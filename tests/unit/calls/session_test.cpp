@@ -5,9 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "calls/standing_end.hpp"
 #include "unit/calls/session_rig.hpp"
 #include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/inline_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
 namespace weft::calls_testing {
 
@@ -454,6 +458,39 @@ TEST_F(Sessions, APeerThatDoesNotEndItsSideIsLeft) {
   rig_->pass(31s);
   ASSERT_EQ(rig_->closed.size(), 1u);
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("did not end"));
+}
+
+TEST_F(Sessions, AttachmentsThatCannotComeAnyMoreEndAPartInEachTurn) {
+  MethodEntry take{{11, 22, "take", &echo_schema}, {}};
+  take.kind = HandlerKind::kRecord;
+  take.takes_attachment = true;
+  take.serve_record = [](const MethodEntry&, ServedCall&) { ADD_FAILURE() << "none is whole"; };
+  methods_ = MethodTable::build({take}).value();
+  rig_ = std::make_unique<SessionRig>(RpcLimits{}, &methods_);
+  rig_->greet();
+  constexpr std::size_t kMany = 3000;
+  std::string all;
+  for (std::uint64_t id = 1; id <= kMany; ++id) {
+    wire::RequestHead head{.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces, .id = id};
+    head.method = 11;
+    head.schema = 22;
+    head.attachment_bytes = 8;
+    all += testing::header_bytes(head.header());
+  }
+  rig_->peer_sends(all);
+  rig_->carrier().end();
+  std::size_t answered = 0;
+  std::size_t most = 0;
+  while (rig_->loop().run_once(0ms)) {
+    const auto frames = frames_of(rig_->carrier().take_sent());
+    const auto now = static_cast<std::size_t>(std::ranges::count_if(
+        frames, [](const SentFrame& frame) { return frame.header.type == wire::FrameType::kAnswer; }));
+    most = std::max(most, now);
+    answered += now;
+  }
+  EXPECT_EQ(answered, kMany);
+  EXPECT_LE(most, 2 * kCallsEndedAtOnce) << "a part when the end is seen, another when that has left";
+  EXPECT_EQ(rig_->closed.size(), 1u);
 }
 
 TEST_F(Sessions, ItMayBeDestroyedAtAnyTime) {

@@ -160,6 +160,8 @@ class Connection final : public ConnectionEnds,
   /// Numbers of what went over it so far. Any thread, as long as the connection is there.
   ConnectionStats stats() const noexcept;
 
+  /// The peer has not ended its side, and what it sends is taken: nothing has paused that.
+  bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
   bool is_moving() const {
@@ -186,7 +188,6 @@ class Connection final : public ConnectionEnds,
   struct BringingUp;
 
   // The carrier reports.
-  bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
   void on_readable() override;
   void on_writable() override;
   void on_report_end() override;

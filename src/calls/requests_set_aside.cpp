@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/requests_set_aside.hpp"
+
+#include <new>
+#include <utility>
+
+#include "weft/detail/calls/chunk_keeping.hpp"
+
+namespace weft::detail {
+
+RequestSetAside::RequestSetAside(const Frame& frame, KeptBody kept) noexcept
+    : kept_(std::move(kept)), frame_(frame) {
+  frame_.body = kept_.bytes();
+}
+
+RequestsSetAside::~RequestsSetAside() {
+  while (take_first() != nullptr) {
+  }
+}
+
+bool RequestsSetAside::add(const Frame& frame, const ChunkRef& chunk) noexcept {
+  if (table_.size() >= kMost || table_.find(frame.header.id) != nullptr) return false;
+  const bool stays = stays_in_chunk(frame.body, chunk);
+  const std::size_t charge = sizeof(RequestSetAside) + (stays ? chunk->capacity() : frame.body.size());
+  if (!memory_.try_reserve(charge)) return false;
+  KeptBody kept{memory_, charge};
+  try {
+    if (stays) {
+      kept.hold(chunk, frame.body);
+    } else {
+      kept.copy(frame.body);
+    }
+    table_.reserve_one();
+    auto request = std::make_unique<RequestSetAside>(frame, std::move(kept));
+    table_.insert(*request);
+    in_order_.push_back(*request.release());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+std::unique_ptr<RequestSetAside> RequestsSetAside::take_first() noexcept {
+  return in_order_.empty() ? nullptr : take(in_order_.front().id());
+}
+
+std::unique_ptr<RequestSetAside> RequestsSetAside::take(std::uint64_t id) noexcept {
+  RequestSetAside* const request = table_.find(id);
+  if (request == nullptr) return nullptr;
+  table_.erase(*request);
+  request->unlink();
+  return std::unique_ptr<RequestSetAside>{request};
+}
+
+bool RequestsSetAside::want_answer_rate(std::uint64_t id, std::uint64_t bytes_per_second) noexcept {
+  RequestSetAside* const request = table_.find(id);
+  if (request != nullptr) request->want_answer_rate(bytes_per_second);
+  return request != nullptr;
+}
+
+}  // namespace weft::detail

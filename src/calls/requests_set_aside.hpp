@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "calls/answer_rate.hpp"
+#include "calls/id_table.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/id_table_node.hpp"
+#include "weft/detail/calls/kept_body.hpp"
+#include "weft/detail/memory/local_budget.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+
+namespace weft::detail {
+
+struct RequestSetAsideTag;
+
+/// A request that is to be taken later: its frame, with the body in the chunk in which it was received or in
+/// a copy.
+class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHook<RequestSetAsideTag> {
+ public:
+  /// `kept` has the frame's body.
+  RequestSetAside(const Frame& frame, KeptBody kept) noexcept;
+
+  std::uint64_t id() const noexcept { return frame_.header.id; }
+  const Frame& frame() const noexcept { return frame_; }
+  /// Null when the body is a copy.
+  const ChunkRef& chunk() const noexcept { return kept_.chunk(); }
+  /// Rate that its caller wants for the attachment of the answer; zero: none.
+  std::uint64_t answer_rate() const noexcept { return answer_rate_; }
+  void want_answer_rate(std::uint64_t bytes_per_second) noexcept {
+    answer_rate_ = least_rate(answer_rate_, bytes_per_second);
+  }
+
+ private:
+  KeptBody kept_;
+  Frame frame_;
+  std::uint64_t answer_rate_ = 0;
+};
+
+/// Requests of one connection that may be answered with attachments, in their order, while so many
+/// attachments of its answers wait that no more are to be made (OutgoingTransfers). Each is charged in the
+/// memory of the process. More is received meanwhile, so that whatever makes no such answer is served, and a
+/// peer that wants the answers no longer is heard. Thread: the connection's loop.
+class RequestsSetAside {
+ public:
+  /// They are all taken in one turn.
+  static constexpr std::size_t kMost = 1024;
+
+  /// `memory` outlives it; `table_secret` is one of IdTable.
+  RequestsSetAside(LocalBudget& memory, std::uint64_t table_secret) : memory_(memory), table_(table_secret) {}
+  RequestsSetAside(const RequestsSetAside&) = delete;
+  RequestsSetAside& operator=(const RequestsSetAside&) = delete;
+  ~RequestsSetAside();
+
+  bool empty() const noexcept { return table_.size() == 0; }
+  /// Adds a request that has no attachment. False, and nothing has changed, when there is no memory for it,
+  /// when there are as many as may be, or when one of its id is here.
+  bool add(const Frame& frame, const ChunkRef& chunk) noexcept;
+  /// Takes the first out; null when there is none.
+  std::unique_ptr<RequestSetAside> take_first() noexcept;
+  /// Takes the one of `id` out; null when it is not here.
+  std::unique_ptr<RequestSetAside> take(std::uint64_t id) noexcept;
+  /// The caller of `id` wants the answer's attachment at no more than so many bytes a second. False when it
+  /// is not here.
+  bool want_answer_rate(std::uint64_t id, std::uint64_t bytes_per_second) noexcept;
+
+ private:
+  LocalBudget& memory_;
+  IdTable<RequestSetAside> table_;
+  IntrusiveList<RequestSetAside, RequestSetAsideTag> in_order_;
+};
+
+}  // namespace weft::detail
