@@ -29,7 +29,7 @@ void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
 void add_tls_client_flags(CLI::App& command, TlsFlags& flags);
 /// The same for one that listens.
 void add_tls_server_flags(CLI::App& command, TlsFlags& flags);
-/// Adds --beside-tls to a command that may have other carriers than the stream. `flags` must outlive
+/// Adds --beside-tls to a command that may have other carriers than the base carrier. `flags` must outlive
 /// `command`.
 void add_beside_tls_flag(CLI::App& command, TlsFlags& flags);
 /// Adds, for clients, what they may use with URLs that do not ask for it.

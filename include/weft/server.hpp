@@ -23,13 +23,13 @@ class Server final : public detail::CallServer, public detail::FunctionServer<Se
   Server(ServerOptions options, Transports transports)
       : detail::CallServer(std::move(options), std::move(transports)) {}
 
-  /// The peers that are connected, on all loops, to find one and to call all. Any thread, once start() has
-  /// returned; what it gives may outlive the server.
+  /// The peers that are connected, on all loops, to find one and to call all. Thread: any, once start() has
+  /// returned; what this gives may outlive the server.
   Peers peers() const { return Peers{peer_board()}; }
   /// `connected(Peer)` is called for each peer that has said hello, and `gone(Peer)` when its connection has
   /// ended, on the peer's loop, so on several threads at the same time if there are several loops. The one
-  /// that is gone still has its tag. What they throw ends the connection. What they refer
-  /// to outlives the server. Before start().
+  /// that is gone still has its tag. What they throw ends the connection. What they refer to outlives the
+  /// server. Call it before start().
   template <typename Connected, typename Gone>
   void on_peers(Connected connected, Gone gone) {
     set_peer_hooks([hook = std::move(connected)](

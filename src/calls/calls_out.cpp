@@ -115,8 +115,8 @@ Begun refuse_for_memory(PendingCall& call) {
   return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
-// Memory that the caller keeps until its call ends is sent from where it is. Carriers beside the stream take
-// leased memory for an attachment's.
+// Memory that the caller keeps until its call ends is sent from where it is. Carriers beside the base carrier
+// take leased memory for an attachment's.
 Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
   // A value that cannot be sent has the largest size that there is, so nothing is added to it before this.
   if (body_bytes > session_.peer().body_bytes_max) {

@@ -12,12 +12,13 @@ namespace weft::detail {
 /// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
 /// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody. One
 /// that ended before the peer ended it may leave its slot abandoned: kept until the peer has. The table knows
-/// of each exchange where its first byte is in the stream, so that what the peer never saw is told apart.
+/// of each exchange where its first byte is in the byte stream, so that what the peer never saw is told
+/// apart.
 class ExchangeTable {
  public:
   /// Makes room for one more, if there is none. False when memory is out.
   bool has_slot() noexcept { return first_free_ != kNoSlot || add_slot(); }
-  /// Gives `exchange`, which begins at `position` of the stream, an id. has_slot() is asked before.
+  /// Gives `exchange`, which begins at `position` of the byte stream, an id. has_slot() is asked before.
   std::uint64_t enter(Exchange& exchange, std::uint64_t position) {
     const std::uint32_t index = first_free_;
     Slot& slot = slots_[index];

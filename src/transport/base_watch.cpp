@@ -8,7 +8,7 @@ namespace weft::detail {
 
 namespace {
 
-// More than this is nobody's way to end a stream.
+// More than this is nobody's way to end a byte stream.
 constexpr std::size_t kStrayBytesMax = 64;
 
 }  // namespace

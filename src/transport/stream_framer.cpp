@@ -391,7 +391,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
 
-// Where in the stream, modulo 8, the next byte belongs that goes into a chunk.
+// Where in the byte stream, modulo 8, the next byte belongs that goes into a chunk.
 std::size_t StreamFramer::position() const noexcept {
   if (filled_ != taken_) return taken_ & 7;
   const std::uint64_t attachment = frame_.header.attachment_bytes;

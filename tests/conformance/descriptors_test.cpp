@@ -195,7 +195,7 @@ TEST_P(OverUnix, OfWhichTheSystemHandsOverOnlySomeAreAllClosed) {
   EXPECT_TRUE(witness_.all_closed());
 }
 
-TEST_P(OverUnix, ThatNobodyTookAreClosedWhenTheStreamIsDecidedFor) {
+TEST_P(OverUnix, ThatNobodyTookAreClosedWhenTheBaseCarrierIsDecidedFor) {
   ASSERT_NO_FATAL_FAILURE(serve_raw(with(theirs_, 2), hello_text(), 2));
   ASSERT_TRUE(until([&] { return server_.sink.hellos.size() == 1; })) << "the peer offers no carrier";
   EXPECT_TRUE(witness_.all_closed());
@@ -210,7 +210,7 @@ TEST_P(OverUnix, OnAConnectionThatHasNoCarriersAreClosedAndDoNoHarm) {
   EXPECT_FALSE(server_.sink.closed());
 }
 
-TEST_P(OverTcp, CannotBePassedAndTheStreamGoesOn) {
+TEST_P(OverTcp, CannotBePassedAndTheBaseCarrierGoesOn) {
   ours_ = {.passes = 1, .text = "client "};
   ASSERT_NO_FATAL_FAILURE(greet(with(ours_, 1), with(theirs_, 1)));
   EXPECT_NE(client_.connection->carrier_report().reason.find("Unix socket"), std::string::npos);

@@ -49,7 +49,7 @@ TEST_P(Endings, AfterFinishTheOtherSideMaySendWhatItHasLeft) {
   EXPECT_TRUE(client_.sink.frames[1].attachment == lease.bytes);
 }
 
-TEST_P(Endings, CloseTellsTheReasonHereAndEndsTheStreamThere) {
+TEST_P(Endings, CloseTellsTheReasonHereAndEndsTheByteStreamThere) {
   ASSERT_NO_FATAL_FAILURE(greet());
   client_.connection->close({StatusCode::kAborted, Layer::kRpc, "enough"});
   EXPECT_FALSE(client_.sink.closed()) << "on_closed came from inside close()";
@@ -151,7 +151,7 @@ TEST_P(Endings, OneConnectionMayDestroyAnotherInACallback) {
   EXPECT_EQ(client_.sink.frames.size() + server_.sink.frames.size(), 1u);
 }
 
-TEST_P(Endings, AStreamCutAfterEveryByteIsNeverAFrame) {
+TEST_P(Endings, AByteStreamCutAfterEveryByteIsNeverAFrame) {
   const std::string frame = frame_head({.type = FrameType::kRequest, .id = 1}, "thirteen bytes") +
                             frame_head({.type = FrameType::kRequest,
                                         .flags = wire::FrameFlags::kAttachment,

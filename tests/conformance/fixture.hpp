@@ -107,7 +107,7 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   ~ConformanceTest() override;
 
   bool in_memory() const { return std::string_view{GetParam()} == "memory"; }
-  /// Bytes go by another carrier than the stream once the hellos are exchanged.
+  /// Bytes go by another carrier than the base carrier once the hellos are exchanged.
   bool leaves_base() const {
     const std::string_view kind = GetParam();
     return kind.starts_with("ucx") || kind.starts_with("verbs");

@@ -43,7 +43,7 @@ TEST_P(Frames, EveryKindArrivesAsItWasSent) {
   EXPECT_EQ(frames[5].body, "why");
 }
 
-TEST_P(Frames, PositionsInTheStreamAreTheSameForBothSides) {
+TEST_P(Frames, PositionsInTheByteStreamAreTheSameForBothSides) {
   for (const bool checksums : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(greet());
     if (checksums) {

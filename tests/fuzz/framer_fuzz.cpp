@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The framer of byte streams: whatever a peer sends, and however the stream is cut into pieces, the same is
-// handed up, nothing is touched that was not received, and memory grows only with what has arrived.
+// The framer of byte streams: whatever a peer sends, and however its byte stream is cut into pieces, the same
+// is handed up, nothing is touched that was not received, and memory grows only with what has arrived.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -64,7 +64,7 @@ struct Transcript final : FrameSink {
     WEFT_ASSERT(wire::check_header(frame.header, kLimits) == wire::FrameFault::kNone,
                 "a bad header was handed up");
     text.append(reinterpret_cast<const char*>(&frame.header), sizeof frame.header);
-    // Which bodies are whole in a chunk, and not dropped, depends on how the stream was cut.
+    // Which bodies are whole in a chunk, and not dropped, depends on how the byte stream was cut.
     if (!plan.drop_bodies) text += as_text(frame.body);
   }
 

@@ -40,7 +40,7 @@ class RawSocket {
     bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     return bytes;
   }
-  /// The other side ended its stream or reset it, and everything was received.
+  /// The other side ended its byte stream or reset it, and everything was received.
   bool at_end() {
     char byte;
     const ssize_t got = ::recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);

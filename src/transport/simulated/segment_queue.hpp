@@ -28,7 +28,7 @@ struct Segment {
   static std::unique_ptr<Segment> of(std::span<const iovec> from, std::size_t size);
   static std::unique_ptr<Segment> of(Kind kind);
   Bytes left() const { return {bytes.get() + taken, size - taken}; }
-  /// Returns how many positions of the stream it takes: an end takes one, as in TCP.
+  /// Returns how many positions of the byte stream it takes: an end takes one, as in TCP.
   std::uint64_t positions() const { return kind == Kind::kBytes ? size : 1; }
 };
 

@@ -123,7 +123,7 @@ Moved TcpCarrier::receive(std::span<const iovec> into, std::span<const iovec>) {
 }
 
 Moved TcpCarrier::send(std::span<const iovec> from, std::size_t) {
-  if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's stream
+  if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's connection
   while (true) {
     const ssize_t sent = from.size() == 1
                              ? ::send(socket_.fd(), from[0].iov_base, from[0].iov_len, MSG_NOSIGNAL)

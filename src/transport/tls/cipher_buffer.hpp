@@ -8,8 +8,8 @@
 
 namespace weft::detail::tls {
 
-/// Encrypted bytes on their way between OpenSSL and the stream, in a chunk of the loop: added at the end,
-/// dropped from the beginning. While empty it holds no chunk.
+/// Encrypted bytes on their way between OpenSSL and the base carrier, in a chunk of the loop: added at the
+/// end, dropped from the beginning. While empty it holds no chunk.
 class CipherBuffer {
  public:
   explicit CipherBuffer(ChunkPool& chunks) noexcept : chunks_(chunks) {}

@@ -45,7 +45,7 @@ constexpr bool begins_tls(std::byte first) {
   return first == std::byte{0x16} || first == std::byte{0x15};
 }
 
-// The endpoint of a stream with the scheme of ours.
+// The endpoint of a base carrier with the scheme of ours.
 std::string as_tls(const std::string& endpoint) {
   const std::size_t at = endpoint.find("://");
   return at == std::string::npos ? endpoint : "tls" + endpoint.substr(at);
@@ -266,8 +266,8 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
           return so_far(Moved::blocked(), true);
         case TlsEngine::Outcome::kEnded:
           if (total > 0) return Moved::some(total, false);  // the next one meets it again
-          // A peer that has gone said goodbye and then reset the stream. That is reported once, and nobody
-          // receives from the stream any more who would meet it.
+          // A peer that has gone said goodbye and then reset the connection. That is reported once, and
+          // nobody receives from it any more who would meet it.
           if (const int error = pipe_.error_behind_end(); error != 0) return Moved::failed(error);
           return Moved::ended();
         case TlsEngine::Outcome::kFailed:
@@ -327,7 +327,8 @@ void TlsCarrier::shut() {
     engine_.end();
     pipe_.flush(engine_.output());
   }
-  // A socket that is closed with bytes unread resets the stream, and a server's ticket may be there still.
+  // A socket that is closed with bytes unread resets its connection, and a server's ticket may be there
+  // still.
   if (was == State::kOpen) pipe_.drop_input();
   loop_.disarm(*this);
   terms_.leave(*this);

@@ -85,8 +85,8 @@ TlsEngine::TlsEngine(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<cons
       ssl_(std::move(ssl)),
       spare_buffers_(loop, *ssl_) {}
 
-// A stream that was lost is no reason not to resume: without this OpenSSL would not. After an alert it does
-// not.
+// A byte stream that was lost is no reason not to resume: without this OpenSSL would not. After an alert it
+// does not.
 TlsEngine::~TlsEngine() {
   if (SSL_is_init_finished(ssl_.get()) == 1) {
     SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);

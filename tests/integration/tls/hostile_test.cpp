@@ -89,7 +89,7 @@ TEST_F(Hostile, AHandshakeThatDoesNotGetOnEnds) {
   EXPECT_TRUE(is_ended(socket));
 }
 
-TEST_F(Hostile, AStreamThatIsCutOffFailsTheCallThatWaits) {
+TEST_F(Hostile, AByteStreamThatIsCutOffFailsTheCallThatWaits) {
   Middle middle{plain(serve(of_server()))};
   const auto caller = client(middle.url(), of_client());
   const auto first = ask(*caller);
@@ -100,7 +100,7 @@ TEST_F(Hostile, AStreamThatIsCutOffFailsTheCallThatWaits) {
   EXPECT_THAT(status.message(), HasSubstr("the stream ended without a word of the peer's TLS"));
 }
 
-TEST_F(Hostile, AStreamThatWasCutOffIsNoReasonNotToResume) {
+TEST_F(Hostile, AByteStreamThatWasCutOffIsNoReasonNotToResume) {
   Middle middle{plain(serve(of_server()))};
   const auto own = shared(of_client());
   const auto caller = client(middle.url(), own);

@@ -197,7 +197,7 @@ Task<int> wait_long() {
 
 // The goodbye alone would be an end of one side, behind which the answer is still wanted. Nobody pings here,
 // so that only the reset tells that the peer has gone.
-TEST_F(RawTlsPeer, WhoSaysGoodbyeAndResetsItsStreamAtOnceHasGone) {
+TEST_F(RawTlsPeer, WhoSaysGoodbyeAndResetsItsConnectionAtOnceHasGone) {
   ServerOptions options{
       .listen = {"tls://127.0.0.1:0"}, .threads = 0, .loop = loop_.get(), .logger = &notes_};
   options.limits.ping_interval = 0s;

@@ -125,7 +125,7 @@ TEST(VerbsCm, ABuildWithoutLibrdmacmSaysSoOrDoesWithout) {
   EXPECT_THAT(server.start().status().to_string(), HasSubstr("install librdmacm-dev"));
 }
 
-TEST(VerbsCm, AStreamWithoutAnIpAddressHasNoRoute) {
+TEST(VerbsCm, ABaseCarrierWithoutAnIpAddressHasNoRoute) {
   CmWorld its;
   const std::string path = "unix://" + ::testing::TempDir() + "weft_cm_" + std::to_string(::getpid());
   its.world.serve(its.options(), World::Where::kHere, path);
@@ -178,7 +178,7 @@ TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsCarriers) {
 }
 
 // It may come before the base carrier's end, which says whether the peer closed or died.
-TEST(VerbsCmEndings, ThatThePeerDisconnectedIsForTheStreamToJudge) {
+TEST(VerbsCmEndings, ThatThePeerDisconnectedIsForTheBaseCarrierToJudge) {
   CmWorld its;
   const std::string url = its.required(its.serve());
   Client& caller = its.world.client(url, its.options());

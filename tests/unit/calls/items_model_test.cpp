@@ -22,7 +22,7 @@
 #include "support/fewer_steps.hpp"
 #include "support/model_walk.hpp"
 #include "unit/calls/device_carrier.hpp"
-#include "unit/calls/items_model_parts.hpp"
+#include "unit/calls/items_model_bytes.hpp"
 #include "unit/calls/model_calls.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"

@@ -344,7 +344,7 @@ TEST_F(BringUpProofs, AProofMayComeInPieces) {
   EXPECT_TRUE(side_.on_carrier());
 }
 
-TEST_F(BringUpProofs, AProofThatIsWrongInOneBitLeavesTheConnectionOnItsStreamWhichSaysWhy) {
+TEST_F(BringUpProofs, AProofThatIsWrongInOneBitLeavesTheConnectionOnItsBaseCarrierWhichSaysWhy) {
   for (const std::size_t at : {std::size_t{0}, std::size_t{31}}) {
     hear_somebody();
     right_[at] = static_cast<char>(right_[at] ^ 1);
@@ -457,7 +457,7 @@ TEST_F(BringUpTurns, ACarrierFrameThatIsNoneEndsTheConnection) {
   expect_end("step 9 is not known");
 }
 
-TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
+TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheBaseCarrier) {
   greet();
   verdict(wire::CarrierStep::kUp);
   ASSERT_TRUE(side_.timer_runs());
@@ -556,7 +556,7 @@ TEST_F(BringUpTurns, ACarrierThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLo
   expect_end("the carrier broke");
 }
 
-TEST_F(BringUpTurns, ACarrierThatFailsBehindOneGoodVerdictLeavesTheStream) {
+TEST_F(BringUpTurns, ACarrierThatFailsBehindOneGoodVerdictLeavesTheBaseCarrier) {
   greet();
   address();
   side_.its().on_heard();
@@ -660,7 +660,7 @@ TEST_F(BringUpCandidates, TheNextOneIsTriedAndTheReportSaysWhyTheFirstWasPassedO
   EXPECT_EQ(passed_over(), "verbs: this side could not bring it up: not here; ");
 }
 
-TEST_F(BringUpCandidates, TheStreamIsTheLastAndTheReportSaysWhyOfEach) {
+TEST_F(BringUpCandidates, TheBaseCarrierIsTheLastAndTheReportSaysWhyOfEach) {
   greet();
   about_first(wire::CarrierStep::kDown, "no device");
   EXPECT_EQ(side_.other.shuts, 1) << "an end is left of what was passed over";
@@ -744,7 +744,7 @@ TEST_F(BringUpCandidates, WhatAnEarlierCarrierBroughtDoesNotCountForTheNext) {
   EXPECT_FALSE(side_.on_carrier()) << "it was never heard by this one";
 }
 
-TEST_F(BringUpCandidates, WhoRequiresBothTakesEitherAndNotTheStream) {
+TEST_F(BringUpCandidates, WhoRequiresBothTakesEitherAndNotTheBaseCarrier) {
   for (const auto step : {wire::CarrierStep::kUp, wire::CarrierStep::kDown}) {
     side_.reset({.policy = CarrierPolicy::kRequire, .other = CarrierPolicy::kRequire});
     greet();

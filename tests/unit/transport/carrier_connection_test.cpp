@@ -316,7 +316,7 @@ TEST_P(CarrierConnections, BothEndsFinishInOrder) {
 }
 
 // BU-4: as a killed peer leaves it.
-TEST_P(CarrierConnections, WhatLiesInTheCarrierWhenTheStreamEndsIsReceivedAndThenTheEnd) {
+TEST_P(CarrierConnections, WhatLiesInTheCarrierWhenTheBaseCarrierEndsIsReceivedAndThenTheEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.tells_nobody = true;
   client_.request(1, "last words");
@@ -328,7 +328,7 @@ TEST_P(CarrierConnections, WhatLiesInTheCarrierWhenTheStreamEndsIsReceivedAndThe
   EXPECT_EQ(server_.sink.frames.size(), 1u);
 }
 
-TEST_P(CarrierConnections, FallsBackToTheStreamWhenTheCarrierCannotBeOpened) {
+TEST_P(CarrierConnections, FallsBackToTheBaseCarrierWhenTheCarrierCannotBeOpened) {
   exchange_.refuses_to_open = true;
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   EXPECT_EQ(client_name(), "memory");
@@ -336,7 +336,7 @@ TEST_P(CarrierConnections, FallsBackToTheStreamWhenTheCarrierCannotBeOpened) {
   EXPECT_EQ(exchange_.in_use, 0u);
 }
 
-TEST_P(CarrierConnections, FallsBackToTheStreamWhenNobodyIsHeard) {
+TEST_P(CarrierConnections, FallsBackToTheBaseCarrierWhenNobodyIsHeard) {
   exchange_.deaf = true;
   const TimePoint before = clock_.now();
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
@@ -377,7 +377,7 @@ TEST_P(CarrierConnections, ARequiredCarrierThatDoesNotComeUpEndsBothSides) {
   EXPECT_TRUE(client_.sink.hellos.empty());
 }
 
-TEST_P(CarrierConnections, BothSidesThatRequireAPathSayWhyThereIsNone) {
+TEST_P(CarrierConnections, BothSidesThatRequireACarrierSayWhyThereIsNone) {
   exchange_.refuses_to_open = true;
   ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kRequire), with(CarrierPolicy::kRequire)));
   client_.send_hello();
@@ -404,7 +404,7 @@ TEST_P(CarrierConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
 
 // The hook of the loop that watches a real base carrier tells of an end once, and it may be while the verdict
 // is still unread.
-TEST_P(CarrierConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
+TEST_P(CarrierConnections, ABaseCarrierThatEndsTogetherWithTheVerdictIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
   run_until_idle();
@@ -414,7 +414,7 @@ TEST_P(CarrierConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   EXPECT_EQ(server_.sink.hellos.size(), 1u);
 }
 
-TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
+TEST_P(CarrierConnections, AFrameOnTheBaseCarrierBehindTheVerdictIsTheConnectionsEnd) {
   for (const std::size_t cut : {std::size_t{1}, std::size_t{8}, std::size_t{1000}}) {
     ASSERT_NO_FATAL_FAILURE(greet_by_hand());
     client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
@@ -432,7 +432,7 @@ TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd)
   }
 }
 
-TEST_P(CarrierConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
+TEST_P(CarrierConnections, BytesOnTheBaseCarrierWhileAnotherIsInUseAreTheConnectionsEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
   run_until_idle();

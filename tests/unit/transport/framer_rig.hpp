@@ -131,7 +131,7 @@ inline std::string stream_text(bool checksum) {
   return text + frame_head({.type = FrameType::kGoaway}, "bye", checksum);
 }
 
-// Where frames begin and end in a stream, and the hello ends.
+// Where frames begin and end in a byte stream, and the hello ends.
 inline std::vector<std::size_t> borders_of(std::string_view stream, bool checksum) {
   std::vector<std::size_t> borders{0, wire::hello_length(as_bytes(stream)).value()};
   while (borders.back() < stream.size()) {

@@ -39,7 +39,7 @@ TEST_F(Framers, WhatWasHandedUpEndsWhereTheFirstFrameBeginsThatIsNotWhole) {
   }
 }
 
-TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
+TEST_F(Framers, HowAByteStreamIsCutIntoPiecesMakesNoDifference) {
   for (const bool checksum : {false, true}) {
     const std::string stream = stream_text(checksum);
     Transcript sink;

@@ -31,7 +31,7 @@ namespace weft {
 /// METHOD is a name as it was registered: "add", "package.Service/Method". In both * stands for any
 /// characters, also none. What has spaces stands in double quotes, in which nothing else has a meaning but *.
 ///
-/// A value; thread: any.
+/// It is a value. Thread: any.
 class Policy {
  public:
   /// Errors: kInvalidArgument, which begins with the line's number and says what is wrong with it; also

@@ -14,8 +14,8 @@ namespace weft {
 
 /// A server that calls may go to, as a list names it.
 struct EndpointSpec {
-  /// Name by which it is known again in the next list, such as its URL. Unique within a list; of several that
-  /// have one name, the first is the one that was known.
+  /// Name by which it is known again in the next list, such as its URL. It is unique within a list; of
+  /// several that have one name, the first is the one that was known.
   std::string_view key;
   /// Share of the calls, against that of the others; zero takes none. More than a million
   /// counts as that.
@@ -38,9 +38,9 @@ inline constexpr std::size_t kTriedMax = 16;
 
 }  // namespace detail
 
-/// Hash of a text, the same in every process and version: of an endpoint's key, and for
-/// PickRequest::key_hash of whatever calls are to be kept together by. Not for input that somebody chooses
-/// in order to collide.
+/// Hash of a text, the same in every process and version: of an endpoint's key, and for PickRequest::key_hash
+/// of whatever calls are to be kept together by. It is not for input that somebody chooses in order to
+/// collide.
 std::uint64_t key_hash(std::string_view text) noexcept;
 
 /// Everything a pick depends on besides what the policy knows: the same requests and reports in the same

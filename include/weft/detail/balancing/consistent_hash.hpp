@@ -20,8 +20,8 @@ struct ConsistentHashOptions {
 /// the ring depends on keys and weights only; LocalityFirst and Subset around it would make them disagree.
 ///
 /// Sources: Karger et al.: Consistent Hashing and Random Trees, 1997; Mirrokni, Thorup, Zadimoghaddam:
-/// Consistent Hashing with Bounded Loads, 2016. O(log n) for a pick, and more steps the
-/// more endpoints are out or at their bound. Eight bytes for each point.
+/// Consistent Hashing with Bounded Loads, 2016. A pick costs O(log n), and more steps the more endpoints are
+/// out or at their bound. Each point takes eight bytes.
 class ConsistentHash final : public detail::ListedPolicy {
  public:
   explicit ConsistentHash(ConsistentHashOptions options = {}) noexcept;

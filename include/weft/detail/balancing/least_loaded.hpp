@@ -25,7 +25,7 @@ struct LeastLoadedOptions {
 /// as one of which nothing is known.
 ///
 /// Sources: Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001; the latency is the
-/// peak EWMA of Finagle. O(1), some 70 bytes and the key for each endpoint.
+/// peak EWMA of Finagle. A pick costs O(1); the policy takes some 70 bytes and the key for each endpoint.
 class LeastLoaded final : public detail::ListedPolicy {
  public:
   explicit LeastLoaded(LeastLoadedOptions options = {}) noexcept;

@@ -28,10 +28,9 @@ struct OutlierOptions {
   double ejected_share_max = 0.5;
   /// Time in which the share of an endpoint that comes back grows from a tenth to the whole.
   Duration slow_start = std::chrono::seconds{10};
-  /// Share of healthy endpoints. With fewer than this the ejected get calls as if they were healthy: the
-  /// few would be buried, and when so many look ill the fault may well be on this side. Those that
-  /// set_share() gives nothing still get none. It ends with a tenth of
-  /// the endpoints more. Zero: never.
+  /// Share of healthy endpoints. With fewer than this the ejected get calls as if they were healthy: the few
+  /// would be buried, and when so many look ill the fault may well be on this side. Those that set_share()
+  /// gives nothing still get none. It ends with a tenth of the endpoints more. With zero it never begins.
   double panic_share = 0.3;
 };
 

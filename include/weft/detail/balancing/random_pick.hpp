@@ -7,7 +7,7 @@
 namespace weft {
 
 /// Any endpoint, each as often as its weight says. Has no memory of picks, so many clients never act in step;
-/// a server gets bursts that RoundRobin would not give it. O(log n).
+/// a server gets bursts that RoundRobin would not give it. Costs O(log n).
 class RandomPick final : public detail::ListedPolicy {
  public:
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;

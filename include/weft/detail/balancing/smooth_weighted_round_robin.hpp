@@ -10,10 +10,10 @@ namespace weft {
 /// first comes at no time more often in a row than it must. After any number of picks each has had its
 /// part, give or take two.
 ///
-/// By strides: an endpoint's turns are 1 / weight apart, and whose turn is the earliest is picked.
+/// It goes by strides: an endpoint's turns are 1 / weight apart, and whose turn is the earliest is picked.
 /// Waldspurger, Weihl: Stride Scheduling, 1995. nginx's algorithm of this name gives sequences like these and
 /// looks at all endpoints for each pick. The first turns are spread by `seed` and key, so that clients with
-/// different seeds do not meet. O(log n).
+/// different seeds do not meet. A pick costs O(log n).
 class SmoothWeightedRoundRobin final : public detail::ListedPolicy {
  public:
   explicit SmoothWeightedRoundRobin(std::uint64_t seed) noexcept : seed_(seed) {}

@@ -130,16 +130,16 @@ class [[nodiscard]] Status {
   /// zero when nobody said anything. Crosses the wire, to the millisecond.
   Duration retry_after() const noexcept { return std::chrono::milliseconds{facts().retry_after_ms}; }
   /// Makes retry_after() `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or less:
-  /// nothing is said. A failure whose text is shared loses it when there is no memory for another copy.
-  /// Nothing for a success.
+  /// nothing is said. A failure whose text is shared loses it when there is no memory for another copy. A
+  /// success stays as it is.
   void set_retry_after(Duration wait) noexcept;
   /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
   /// the peer said that it did not take it, or refused it before its handler ran. To repeat such a call never
   /// runs it twice. False says that it may have run, or that nobody knows. It is about the call that this
   /// side made: that of a handler's own call does not go on to the handler's caller.
   bool unprocessed() const noexcept { return facts().unprocessed; }
-  /// Makes unprocessed() true. A failure whose text is shared loses it when there is no memory for
-  /// another copy. Nothing for a success.
+  /// Makes unprocessed() true. A failure whose text is shared loses it when there is no memory for another
+  /// copy. A success stays as it is.
   void mark_unprocessed() noexcept;
   /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.
   std::string to_string() const;

@@ -26,8 +26,8 @@ class BulkPeer {
   /// `into` may be filled.
   Task<Result<void>> read(BulkHandle handle, std::uint64_t offset, LandingView into,
                           CallOptions options = {});
-  /// Writes `from` to the region, from `offset` on. The same, with attachment_rate for the other; and
-  /// kUnavailable says by Status::unprocessed() whether some of it may have been written.
+  /// Writes `from` to the region, from `offset` on. All else is as in read(), with attachment_rate for
+  /// landing_rate; and kUnavailable says by Status::unprocessed() whether some of it may have been written.
   Task<Result<void>> write(BulkHandle handle, std::uint64_t offset, AttachmentView from,
                            CallOptions options = {});
 

@@ -11,8 +11,9 @@
 namespace weft {
 
 /// Memory to be sent behind a request without being serialised or copied: one run, or several gathered in
-/// order. A view, trivially copyable: the bytes, and the array of runs, belong to the caller until the call
-/// has ended. Blocks that cannot be make a view without runs, whose call is refused with kInvalidArgument.
+/// order. It is a view, trivially copyable: the bytes, and the array of runs, belong to the caller until the
+/// call has ended. Blocks that cannot be make a view without runs, whose call is refused with
+/// kInvalidArgument.
 class AttachmentView : public detail::MemoryRuns<const std::byte> {
  public:
   AttachmentView() = default;

@@ -12,8 +12,9 @@
 namespace weft {
 
 /// Memory for an attachment to land in: one run, or several that are filled in order, whatever runs the
-/// sender had. A view, trivially copyable: the bytes, and the array of runs, belong to the call until that
-/// has ended. Blocks that cannot be make a view without runs, whose call is refused with kInvalidArgument.
+/// sender had. It is a view, trivially copyable: the bytes, and the array of runs, belong to the call until
+/// that has ended. Blocks that cannot be make a view without runs, whose call is refused with
+/// kInvalidArgument.
 class LandingView : public detail::MemoryRuns<std::byte> {
  public:
   LandingView() = default;

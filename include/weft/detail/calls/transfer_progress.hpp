@@ -11,12 +11,12 @@ namespace weft {
 
 class Loop;
 
-/// Progress of the attachments of one call. The user's own object: a call is given it by
-/// CallOptions::progress, and counts both ways; one that a handler gives to
-/// IncomingAttachment::into() counts what has come of the request's attachment; one that it gives to
-/// CallContext::report_progress() counts what leaves of the answer's. The counts only grow while the call
-/// lasts, by whole pieces of what travels in pieces and all at once otherwise; they stay as they are when it
-/// has ended, however it ended. Thread: the loop of the call.
+/// Progress of the attachments of one call. It is the user's own object: a call is given it by
+/// CallOptions::progress, and counts both ways; one that a handler gives to IncomingAttachment::into() counts
+/// what has come of the request's attachment; one that it gives to CallContext::report_progress() counts what
+/// leaves of the answer's. The counts only grow while the call lasts, by whole pieces of what travels in
+/// pieces and all at once otherwise; they stay as they are when it has ended, however it ended. Thread: the
+/// loop of the call.
 class TransferProgress final : private detail::Ready {
  public:
   TransferProgress() noexcept;
@@ -30,8 +30,8 @@ class TransferProgress final : private detail::Ready {
   std::uint64_t to_receive() const noexcept { return to_receive_; }
 
   /// Calls back from the loop when the counts have grown by `step` bytes together since it did so last, or
-  /// one of them is whole. Once a turn at most, with what they are by then. It may do what any code on the
-  /// loop may, but must not throw, nor destroy this object.
+  /// one of them is whole. It does so once a turn at most, with what they are by then. It may do what any
+  /// code on the loop may, but must not throw, nor destroy this object.
   void on_change(detail::UniqueFunction<void(const TransferProgress&)> callback, std::uint64_t step = 0);
 
   // From here on: for the library.

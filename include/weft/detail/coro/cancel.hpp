@@ -25,7 +25,7 @@ enum class CancelReason : std::uint8_t {
 };
 
 std::string_view to_string(CancelReason reason);
-/// kDeadlineExceeded for kDeadline, kCancelled for the others; the message says which. Not for kNone.
+/// kDeadlineExceeded for kDeadline, kCancelled for the others; the message says which. kNone has no status.
 Status to_status(CancelReason reason);
 
 namespace detail {
@@ -74,8 +74,8 @@ class CancelScope : private detail::ListHook<detail::CancelChildTag> {
   }
   void set_deadline(Deadline deadline) noexcept { deadline_ = deadline; }
 
-  /// Bytes that calls below this scope carry to their servers, inherited from its parent or its own; only
-  /// the layer that sets and reads them knows their meaning. They outlive the scope. Set before it has
+  /// Bytes that calls below this scope carry to their servers, inherited from its parent or its own; only the
+  /// layer that sets and reads them knows their meaning. They outlive the scope. They are set before it has
   /// children.
   Bytes carried() const noexcept { return carried_; }
   void set_carried(Bytes bytes) noexcept { carried_ = bytes; }

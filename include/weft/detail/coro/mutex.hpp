@@ -9,8 +9,8 @@
 namespace weft {
 
 /// Mutual exclusion between coroutines of one loop, in the order in which they asked. Unlike a thread's mutex
-/// it may be held over a co_await. The same hand-over promises as Semaphore's.
-/// Thread: its loop's. Outlives its guards and waiters.
+/// it may be held over a co_await. It makes the hand-over promises of Semaphore. Thread: its loop's. Outlives
+/// its guards and waiters.
 class Mutex {
  public:
   class [[nodiscard]] Guard;

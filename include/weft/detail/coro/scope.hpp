@@ -17,8 +17,8 @@
 namespace weft {
 
 /// The owner of coroutines that outlive the expression which made them. All of them end before it does: join
-/// it before it goes. Declare it last, so that what its tasks use outlives them. Thread: its loop's. One
-/// allocation from the frame pool per spawned task, besides the task's own frame.
+/// it before it goes. Declare it last, so that what its tasks use outlives them. Thread: its loop's. Each
+/// spawned task costs one allocation from the frame pool, besides the task's own frame.
 class Scope {
  public:
   class [[nodiscard]] JoinAwaiter;
@@ -60,7 +60,7 @@ class Scope {
     detail::start(node->task, &cancel_scope_, *node);
   }
 
-  /// Returns void, once no task is left. Not cancellable: cancel the scope to make it end sooner.
+  /// Returns void, once no task is left. It cannot be cancelled: cancel the scope to make it end sooner.
   JoinAwaiter join() noexcept;
 
   /// Asks all tasks to end, those too that are spawned later.
@@ -70,8 +70,8 @@ class Scope {
   /// Tasks that have not ended.
   std::size_t count() const noexcept { return count_; }
 
-  /// Destroys all tasks where they stand, without running them. Only for tearing down a loop that will never
-  /// run again; never from inside a task of this scope.
+  /// Destroys all tasks where they stand, without running them. It is only for tearing down a loop that will
+  /// never run again, and no task of this scope may call it.
   void drop_all() noexcept;
 
  private:

@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// A count of permits. First come, first served: a large request at the front is not overtaken by small ones.
-/// A permit belongs to a waiter from the moment it is granted; if the waiter is dropped before it runs, the
-/// permits go to the next one. A cancel that comes after the grant is too late: the waiter has its permits.
-/// Thread: its loop's. Allocates nothing. Outlives its waiters.
+/// A count of permits. Who comes first is served first: a large request at the front is not overtaken by
+/// small ones. A permit belongs to a waiter from the moment it is granted; if the waiter is dropped before it
+/// runs, the permits go to the next one. A cancel that comes after the grant is too late: the waiter has its
+/// permits. Thread: its loop's. Allocates nothing. Outlives its waiters.
 class Semaphore {
  public:
   class [[nodiscard]] AcquireAwaiter;

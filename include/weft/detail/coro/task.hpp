@@ -222,7 +222,7 @@ struct TaskAccess {
 };
 
 /// Starts `task` with nobody awaiting it: `completion` hears of its end, on this stack when it ends at once.
-/// The caller keeps `task` until then, and may drop it before. For what drives tasks: scopes, fan-outs,
+/// The caller keeps `task` until then, and may drop it before. It is for what drives tasks: scopes, fan-outs,
 /// loops.
 template <typename T>
 void start(Task<T>& task, CancelScope* scope, Completion& completion, std::uint32_t tag = 0) noexcept {

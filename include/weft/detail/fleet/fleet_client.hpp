@@ -52,7 +52,7 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   FleetClient& operator=(const FleetClient&) = delete;
 
   /// The seam for FunctionServer, as detail::CallClient::register_method(), for all servers of the list and
-  /// those that come into it. Before the first call. Throws std::bad_alloc.
+  /// those that come into it. Call it before the first call. Throws std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.

@@ -75,7 +75,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop : FarCa
   }
 
  protected:
-  /// Gives away what it would have called with. Only before it is awaited.
+  /// Gives away what it would have called with. It must not have been awaited yet.
   FarCaller give_away() noexcept { return std::move(static_cast<FarCaller&>(*this)); }
 
  private:
@@ -94,7 +94,7 @@ class [[nodiscard("a call is made when it is awaited")]] OneCallOnLoop final
  public:
   explicit OneCallOnLoop(FarCaller caller) noexcept : Base(std::move(caller), &far_value<M>, false) {}
 
-  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  /// Gives the attachment of the answer too: Result<Answer<R>>. The call must not have been awaited yet.
   FleetCallOnLoop<Result<Answer<ResultOfMethod<M>>>, bool> with_attachment() && {
     return {this->give_away(), &far_answer<M>, true};
   }

@@ -24,8 +24,8 @@ struct FleetRetry {
   /// Waits before a server is asked for the second time; one that was not asked yet is asked at once.
   Duration backoff_min = std::chrono::milliseconds{10};
   Duration backoff_max = std::chrono::seconds{1};
-  /// Time that one attempt may take; an idempotent call goes to another server then. kNoTimeout: as long as
-  /// the call. Above zero.
+  /// Time that one attempt may take; an idempotent call goes to another server then. With kNoTimeout it may
+  /// take as long as the call. It is above zero.
   Duration attempt_timeout = kNoTimeout;
   /// Classes of failures that are tried again: connections lost and servers that stop; servers that refuse
   /// for want of room; attempts that took too long.
@@ -52,7 +52,7 @@ struct FleetOptions {
   /// Bound of all further attempts and backups together, but for calls that never left this side.
   RetryBudgetOptions retry_budget{.saved_max = 10'000};
   /// An idempotent call without an answer for so long is made a second time, on another server; the first
-  /// answer counts, the other call is cancelled. Zero: never.
+  /// answer counts, the other call is cancelled. With zero none is made.
   Duration backup_after = Duration::zero();
   /// True: a call waits until one of the servers is connected, or its own time is over. False: it fails when
   /// no server can be reached, and while there is no list yet as soon as the name could not be looked up.
@@ -61,14 +61,14 @@ struct FleetOptions {
   bool waits_for_ready = true;
   /// True: where a server refuses a call and says how long to wait, this fleet does not call the method there
   /// until then; other servers are called meanwhile. Where all of them said so, calls wait for the first, or
-  /// fail at once when they have less time. False: only the call that was refused waits; for a client that
-  /// speaks for several callers, of which servers count each alone (by_metadata()).
+  /// fail at once when they have less time. False: only the call that was refused waits, which suits a client
+  /// that speaks for several callers, each of whom servers count alone (by_metadata()).
   bool waits_as_told = true;
   /// Seed of what is random in the choice of servers; zero: another one for each client.
   std::uint64_t seed = 0;
 };
 
-/// Options of one call of a fleet. Trivially copyable, as CallOptions are and for the same reason.
+/// Options of one call of a fleet. They are trivially copyable, as CallOptions are and for the same reason.
 struct FleetCallOptions {
   /// Every attempt has these; the time is that of all attempts together. With `idempotent`, or for
   /// `idempotent<f>`, a call that may have run is tried again.

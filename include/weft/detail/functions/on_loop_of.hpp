@@ -20,7 +20,7 @@ class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : publ
  public:
   using ReturningAwaiter::ReturningAwaiter;
 
-  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  /// Gives the attachment of the answer too: Result<Answer<R>>. The call must not have been awaited yet.
   auto with_attachment() &&
       requires(!kWithAttachment) {
         if (call() != nullptr) call()->return_attachment();

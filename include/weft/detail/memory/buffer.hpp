@@ -29,9 +29,9 @@ class Buffer {
   /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
   /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
   static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
-  /// `size` bytes, not zeroed, that were reserved in `budget` already, which is released at their end. One
-  /// block, of those that the thread keeps unless it is long. Throws std::bad_alloc when memory is out; the
-  /// reservation stays then.
+  /// `size` bytes, not zeroed, that were reserved in `budget` already, which is released at their end. They
+  /// are one block, of those that the thread keeps unless it is long. Throws std::bad_alloc when memory is
+  /// out; the reservation stays then.
   static Buffer short_block(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);

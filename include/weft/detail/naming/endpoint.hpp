@@ -15,8 +15,8 @@ inline constexpr std::size_t kEndpointZoneBytesMax = 64;
 /// Largest weight of an endpoint.
 inline constexpr std::uint32_t kEndpointWeightMax = 1'000'000;
 
-/// One server behind a name. Written as a line, in files and in etcd: `tcp://10.0.0.7:9000 weight=3 zone=a`,
-/// where weight and zone may be missing.
+/// One server behind a name. It is written as a line, in files and in etcd, where weight and zone may be
+/// missing: `tcp://10.0.0.7:9000 weight=3 zone=a`.
 struct Endpoint {
   std::string url;
   /// Share of the calls compared with the others'; zero is a server that should get none.

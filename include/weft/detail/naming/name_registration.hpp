@@ -18,8 +18,8 @@ class Registrar;
 }  // namespace detail
 
 struct RegistrationOptions {
-  /// The entry is gone so long after the last sign of life; whole seconds, from 2 s to a day. Renewed at a
-  /// third of it.
+  /// The entry is gone so long after the last sign of life; whole seconds, from 2 s to a day. It is renewed
+  /// at a third of that.
   std::chrono::seconds ttl{10};
   Duration backoff_min = std::chrono::milliseconds{100};
   /// Kept below the TTL, if that is shorter.
@@ -47,9 +47,9 @@ class NameRegistration {
   /// Waits until the entry was written for the first time. Cancel: total.
   /// Errors: to_status(reason) when cancelled, kCancelled when it left or ended meanwhile.
   Task<Result<void>> registered() const;
-  /// Takes the entry out at once and renews it no more. Again is no change. Cancel: partial, the entry may
-  /// stay until its TTL has passed. Errors: kUnavailable when etcd does not answer within the request
-  /// timeout.
+  /// Takes the entry out at once and renews it no more. Calling it again changes nothing. Cancel: partial,
+  /// the entry may stay until its TTL has passed. Errors: kUnavailable when etcd does not answer within the
+  /// request timeout.
   Task<Result<void>> leave();
 
   /// Returns how often the entry was written: more than once when etcd had lost the lease.

@@ -116,8 +116,8 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   Response* into_;
 };
 
-/// Base of every generated stub: the methods of one service, called over one client. Copied freely; the
-/// client outlives it. Thread: the client's loop.
+/// Base of every generated stub: the methods of one service, called over one client. It is copied freely, and
+/// the client outlives it. Thread: the client's loop.
 class Stub {
  public:
   explicit Stub(Caller& client) : client_(&client) {}

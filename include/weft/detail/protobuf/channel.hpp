@@ -49,8 +49,8 @@ class Channel final : public google::protobuf::RpcChannel {
 ///     stub.Echo(&controller, &request, &response, &finished);
 ///     const Result<void> outcome = co_await finished;
 ///
-/// Declared after controller and messages: when it goes before the call has ended, it ends the call without
-/// waiting. A cancelled scope cancels the call, and the scope's deadline is the call's.
+/// It is declared after controller and messages: when it goes before the call has ended, it ends the call
+/// without waiting. A cancelled scope cancels the call, and the scope's deadline is the call's.
 class [[nodiscard]] Finished final : public google::protobuf::Closure, private CancelListener {
  public:
   explicit Finished(Controller& controller) : controller_(controller) {}

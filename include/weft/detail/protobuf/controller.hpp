@@ -30,7 +30,7 @@ class Controller final : public google::protobuf::RpcController {
   Controller() = default;
   /// Makes one for a call that is made for another one: it ends at the deadline of the call that `serving`
   /// (the Controller a service was given) stands for, is cancelled with it, and carries its metadata on.
-  /// `serving` stays until the call has ended. Until Reset().
+  /// `serving` stays until the call has ended. All this holds until Reset().
   explicit Controller(google::protobuf::RpcController& serving);
   ~Controller() override;
   Controller(const Controller&) = delete;
@@ -40,10 +40,11 @@ class Controller final : public google::protobuf::RpcController {
 
   void Reset() override;
   bool Failed() const override { return !status_.ok(); }
-  /// The text of the failure, as the service gave it to SetFailed(); status() has the code too. Empty without
-  /// a failure.
+  /// The text of the failure, as the service gave it to SetFailed(); status() has the code too. It is empty
+  /// without a failure.
   std::string ErrorText() const override;
-  /// Ends the call soon with kCancelled, which is heard through `done`. Before the call: it is not made.
+  /// Ends the call soon with kCancelled, which is heard through `done`. When this comes before the call, that
+  /// is not made.
   void StartCancel() override;
 
   /// Timeout, deadline, attachment, landing and metadata of the next call. What they refer to stays until it

@@ -38,7 +38,8 @@ class RemoteStream {
   /// no such request, which is not sent; the stream goes on.
   Task<Result<bool>> write(std::string json);
   void end_writing() noexcept;
-  /// Ends writing, and waits for the end: the response in JSON, or nothing when they are streamed. Once.
+  /// Ends writing, and waits for the end: the response in JSON, or nothing when they are streamed. It is
+  /// called once.
   Task<Result<std::string>> finish();
   void cancel() noexcept;
 

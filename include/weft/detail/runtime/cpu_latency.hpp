@@ -15,9 +15,9 @@ Result<CpuLatency> request_cpu_latency(const char* device, std::chrono::microsec
 }
 
 /// Keeps all CPUs of the machine out of sleep states that take longer than so many microseconds to leave, for
-/// as long as it lives: a thread that waits is then woken sooner, and the machine draws more power. A request
-/// to the kernel by way of /dev/cpu_dma_latency; the shortest of all processes' requests counts. Worth it for
-/// loops that sleep; one that asks without end keeps its own CPU awake. Thread: any.
+/// as long as it lives: a thread that waits is then woken sooner, and the machine draws more power. It is a
+/// request to the kernel by way of /dev/cpu_dma_latency; the shortest of all processes' requests counts. It
+/// is worth it for loops that sleep; one that asks without end keeps its own CPU awake. Thread: any.
 class CpuLatency {
  public:
   /// Zero allows no sleep state at all.

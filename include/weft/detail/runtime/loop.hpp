@@ -92,7 +92,7 @@ class Loop : public detail::Executor {
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
   detail::RandomNumbers& random() noexcept { return random_; }
   detail::ChunkPool& chunks() noexcept { return chunks_; }
-  /// Returns the poller in use, which is epoll if io_uring was refused. Never kAuto.
+  /// Returns the poller in use, which is epoll if io_uring was refused. It is never kAuto.
   PollerKind poller_kind() const noexcept { return options_.poller; }
   WaitMode mode() const noexcept { return options_.mode; }
   LoopStats stats() const noexcept;
@@ -104,7 +104,7 @@ class Loop : public detail::Executor {
   /// it is one allocation and no system call. Thread: any; the loop must outlive the call.
   void post(detail::UniqueFunction<void()> work);
 
-  /// Turns until stop(). Not inside a turn.
+  /// Turns until stop(). It must not be called inside a turn.
   void run();
   /// Lets run() return after the turn it is in, or after the burst of quick turns. Without a run() going
   /// on, the next one returns at once; each return of run() takes the request back. Calls that other threads
@@ -112,11 +112,11 @@ class Loop : public detail::Executor {
   /// any; the loop must outlive the call.
   void stop();
 
-  /// One turn, which waits at most `max_wait` for something to do. True when it did something. Not inside a
-  /// turn.
+  /// One turn, which waits at most `max_wait` for something to do. True when it did something. It must not be
+  /// called inside a turn.
   bool run_once(Duration max_wait);
   /// Turns until there is nothing left to do now, without waiting. Returns how much was done: posted work,
-  /// descriptor reports, timers, coroutines and hooks. With a ManualClock the same every time.
+  /// descriptor reports, timers, coroutines and hooks. With a ManualClock that is the same every time.
   std::size_t run_until_idle();
   /// Returns when the earliest timer fires; none when no timer is armed. A simulation sets its clock to it.
   std::optional<TimePoint> next_timer() const noexcept;
@@ -126,7 +126,8 @@ class Loop : public detail::Executor {
   /// hand the loop work by post().
   int descriptor();
 
-  /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. Not inside a turn.
+  /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. It must not be
+  /// called inside a turn.
   template <typename T>
   T block_on(Task<T> task);
   /// The same for one call, one sleep, any awaitable: `loop->block_on(client.call<f>(1))`.
@@ -142,7 +143,8 @@ class Loop : public detail::Executor {
   void disarm(detail::Timer& timer) noexcept;
 
   /// Calls `hook` once at the end of this turn (of the next one, from a hook); a `last` one when all others
-  /// have run, so also in this turn from one of those. Queued once: again is no change.
+  /// have run, so also in this turn from one of those. It is queued once, and queueing it again changes
+  /// nothing.
   void at_turn_end(detail::TurnEndHook& hook, bool last = false) noexcept;
 
   /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.

@@ -22,7 +22,7 @@ struct LoopThreadOptions {
   std::string name = "weft";
 };
 
-/// A Loop that runs on a thread of its own until it is stopped. Made, stopped and destroyed by one owner.
+/// A Loop that runs on a thread of its own until it is stopped. One owner makes, stops and destroys it.
 class LoopThread {
  public:
   /// Errors: those of Loop::create(); kInvalidArgument with errno when there is no such processor;
@@ -37,8 +37,8 @@ class LoopThread {
   Loop& loop() const noexcept { return *loop_; }
   /// Thread: any. Work posted after stop() is dropped when this object ends.
   void post(detail::UniqueFunction<void()> work) { loop_->post(std::move(work)); }
-  /// Ends the loop after the turn it is in and waits for the thread; again is no change. Not from the thread
-  /// itself.
+  /// Ends the loop after the turn it is in and waits for the thread. Calling it again changes nothing, and
+  /// the thread itself must not call it.
   void stop();
 
  private:

@@ -39,7 +39,7 @@ class [[nodiscard("a function for a worker is not run until it is awaited")]] Wo
 }  // namespace detail
 
 /// Runs `function(args...)` on a thread of `pool`, and goes on here, on the coroutine's own loop, with its
-/// result; what it throws is thrown here. In any coroutine, also outside of a server.
+/// result; what it throws is thrown here. Any coroutine may await it, also outside of a server.
 ///
 /// A record that both threads share owns the function, copies of `args` and the result. What these refer to,
 /// by captures or pointers, must outlive the function: the awaiting coroutine may lend what is its own, as

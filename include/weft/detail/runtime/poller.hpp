@@ -18,7 +18,7 @@ class Poller {
   virtual bool arm() = 0;
   /// Becomes readable when something happens after arm(); the same as long as the poller is added. It is
   /// watched edge-triggered and never read by the loop; it may be an epoll descriptor, and may become
-  /// readable for nothing. -1 when there is none: the loop then never sleeps.
+  /// readable for nothing. It is -1 when there is none: the loop then never sleeps.
   virtual int descriptor() const = 0;
   /// Asks, when arm() said true, to be asked again after so long although descriptor() told nothing.
   virtual Duration patience() const { return Duration::max(); }

@@ -36,8 +36,8 @@ struct WorkerPoolStats {
 };
 
 /// Threads for what blocks or computes for long, so that a loop need not: coroutines of any loops hand them
-/// functions by on_worker(), and they take these in the order in which they came. Made and destroyed by one
-/// owner; on_worker() and stats() on any thread meanwhile.
+/// functions by on_worker(), and they take these in the order in which they came. One owner makes and
+/// destroys it; on_worker() and stats() may be called on any thread meanwhile.
 class WorkerPool {
  public:
   /// Errors: kInvalidArgument for options with which nothing would run; kResourceExhausted when the system

@@ -9,8 +9,8 @@
 namespace weft::detail {
 
 /// Bound of the time for which what a connection hands up has waited. When it arrived is not known, but that
-/// nothing of it had arrived while there was nothing to receive, or before as much was received as a stream
-/// holds.
+/// nothing of it had arrived while there was nothing to receive, or before as much was received as a base
+/// carrier holds.
 class Backlog {
  public:
   /// There was nothing to receive until `now`.
@@ -18,10 +18,10 @@ class Backlog {
     since_ = mark_ = now;
     bytes_ = 0;
   }
-  /// Counts bytes that were received. True when they are as much as a stream holds: mark() follows.
+  /// Counts bytes that were received. True when they are as much as a base carrier holds: mark() follows.
   bool received(std::size_t bytes) noexcept {
     bytes_ += bytes;
-    return bytes_ >= kStreamHoldsAtMost;
+    return bytes_ >= kBaseCarrierHoldsAtMost;
   }
   /// Sets a mark: what comes from now on was sent after the one before.
   void mark(TimePoint now) noexcept {
@@ -32,7 +32,7 @@ class Backlog {
 
  private:
   // On its way to this side, and not received: more than the buffers of the kernels grow to by themselves.
-  static constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
+  static constexpr std::size_t kBaseCarrierHoldsAtMost = 8 * 1024 * 1024;
 
   TimePoint since_{};
   /// Time of the last mark; what was received since then was sent after `since_`.

@@ -153,8 +153,8 @@ class Connection final : public ConnectionEnds,
   /// the last time that there was nothing to receive, or at least 8 MiB ago.
   TimePoint behind_since() const { return backlog_.since(); }
 
-  /// Position in the stream that is received at which the first frame begins that the sink was not handed,
-  /// or not whole.
+  /// Position in the byte stream that is received at which the first frame begins that the sink was not
+  /// handed, or not whole.
   std::uint64_t handed_up() const { return framer_.handed_up(); }
 
   /// Numbers of what went over it so far. Any thread, as long as the connection is there.

@@ -95,8 +95,8 @@ class FrameSink {
   /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
   /// will be queued, and the connection stays until that has left too; asked again then.
   virtual bool owes_more() { return false; }
-  /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
-  /// Every lease has been released before.
+  /// The connection is over; says why (ok = the peer ended the byte stream between two frames). The last
+  /// callback. Every lease has been released before.
   virtual void on_closed(Status why) = 0;
 
  protected:

@@ -20,7 +20,7 @@ struct MemoryFaults {
   Duration delay{};
   /// The connection breaks, for both sides, once this much was sent; the receiver still gets it.
   std::uint64_t cut_after = kNever;
-  /// The receiver sees the end of the stream after this much; the rest is swallowed.
+  /// The receiver sees the end of the byte stream after this much; the rest is swallowed.
   std::uint64_t half_close_after = kNever;
   /// Everything after this much is swallowed, the end too: the sender falls silent without knowing it.
   std::uint64_t drop_after = kNever;

@@ -123,7 +123,7 @@ class Outbox {
   /// Leased memory is its owner's.
   std::size_t held_bytes(std::size_t more = 0) const noexcept;
   bool empty() const noexcept { return queued_bytes() == 0; }
-  /// Position in the stream of what is queued next: all bytes that were queued so far.
+  /// Position in the byte stream of what is queued next: all bytes that were queued so far.
   std::uint64_t position() const noexcept { return reinterpret_cast<std::uintptr_t>(cursor_) - origin_; }
   /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
   /// release_all(), which nothing may leave after, it stays where it is.
@@ -171,7 +171,7 @@ class Outbox {
   bool extend_limit(std::size_t bytes) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
-  // What is queued next goes to `to`; its position in the stream is the same.
+  // What is queued next goes to `to`; its position in the byte stream is the same.
   void move_cursor(std::byte* to) noexcept {
     origin_ += reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(cursor_);
     cursor_ = to;
@@ -186,7 +186,7 @@ class Outbox {
   Policy policy_;
   // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
-  // the chunk has more room. In chunks, addresses and positions in the stream are
+  // the chunk has more room. In chunks, addresses and positions in the byte stream are
   // equal modulo 8, so that frames are aligned after attachments of any length. origin_ is the address that
   // position 0 would have in the open chunk, so that append() need not count.
   std::byte* cursor_ = nullptr;

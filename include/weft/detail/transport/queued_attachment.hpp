@@ -22,7 +22,7 @@ class QueuedAttachment {
   void add(Bytes bytes) noexcept;
   /// Some bytes of it are queued, and its end is not.
   bool begun() const noexcept { return begun_; }
-  /// Position in the stream modulo 8; not 0 only inside an attachment.
+  /// Position in the byte stream modulo 8; not 0 only inside an attachment.
   std::size_t misalignment() const noexcept { return misalignment_; }
   /// Writes what follows it, if it has begun; returns where that ends. `to` has room for kEndBytesMax.
   std::byte* end(std::byte* to) noexcept;

@@ -16,8 +16,8 @@
 
 namespace weft::detail {
 
-/// Cuts a stream of bytes into the hello and frames and hands them up; the part of a stream transport that a
-/// peer's bytes reach. Does no I/O: receive_into() says where the next bytes belong, received() that they are
+/// Cuts the byte stream into the hello and frames and hands them up; the part of a connection that a peer's
+/// bytes reach. Does no I/O: receive_into() says where the next bytes belong, received() that they are
 /// there. Thread: the loop of `chunks`.
 ///
 /// States:
@@ -28,7 +28,7 @@ namespace weft::detail {
 ///   kTail         the attachment's padding and checksum
 ///
 /// Bytes that were received and not yet taken are [taken_, filled_) of chunk_, or of stash_ after park().
-/// Addresses in chunks and positions in the stream are equal modulo 8, so that every body is aligned.
+/// Addresses in chunks and positions in the byte stream are equal modulo 8, so that every body is aligned.
 class StreamFramer {
  public:
   static constexpr std::size_t kBatchMax = 64;
@@ -55,7 +55,7 @@ class StreamFramer {
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
-  /// The peer ended its stream: ok between two frames.
+  /// The peer ended its byte stream: ok between two frames.
   Status ended() const;
 
   bool wants_bytes() const noexcept { return !halted_ && !paused_; }
@@ -66,8 +66,8 @@ class StreamFramer {
   std::uint64_t progress() const noexcept {
     return ((counters_.frames.get() + parts_) << 16) + (pending_bytes() >> 16);
   }
-  /// Position in the stream at which the first frame begins that was not handed up whole. Inside a callback
-  /// the frames of that callback may count as handed up.
+  /// Position in the byte stream at which the first frame begins that was not handed up whole. Inside a
+  /// callback the frames of that callback may count as handed up.
   std::uint64_t handed_up() const noexcept;
 
   /// Counts of what was received. Any thread.

@@ -15,7 +15,7 @@ struct TcpOptions {
   /// Congestion control by its name in the kernel, "cubic"; a name that the kernel does not know fails.
   std::string congestion{};
   /// A silent peer is asked after `keepalive_idle`, then every `keepalive_interval`, and given up after
-  /// `keepalive_count` questions. Whole seconds; an idle time of zero asks never.
+  /// `keepalive_count` questions. The times are whole seconds; an idle time of zero asks never.
   Duration keepalive_idle = std::chrono::seconds{30};
   Duration keepalive_interval = std::chrono::seconds{5};
   int keepalive_count = 3;

@@ -63,7 +63,7 @@ struct TlsOptions {
   /// The name, or IP address, that a server's certificate has to be made out for, when that is not the host
   /// of the URL.
   std::string server_name{};
-  /// A client believes any certificate, and so whoever answers. For trying things out only.
+  /// A client believes any certificate, and so whoever answers. It is for trying things out only.
   bool insecure = false;
   /// The lowest version that is spoken.
   TlsVersion version_min = TlsVersion::k13;
@@ -71,12 +71,13 @@ struct TlsOptions {
   /// that names others is not.
   std::vector<std::string> alpn{"weft"};
   /// The longest that a session may be resumed, which spares both sides the certificates; the keys of a
-  /// server's tickets change as often, and when files are read again. Zero: none is resumed. At most a week.
+  /// server's tickets change as often, and when files are read again. Zero: none is resumed. It is at most a
+  /// week.
   Duration session_lifetime = std::chrono::hours{1};
   /// The most sessions that a client keeps for each server. Each is used once.
   std::size_t sessions_max = 8;
   /// A server's port serves clients without TLS too, told apart by their first byte. They are what clients of
-  /// tcp:// are: not encrypted, and nobody. Not with TlsClients::kRequired.
+  /// tcp:// are: not encrypted, and nobody. It does not go with TlsClients::kRequired.
   bool plain_too = false;
   /// The longest that a handshake may take.
   Duration handshake_timeout = std::chrono::seconds{10};
@@ -100,7 +101,7 @@ namespace detail {
 /// The transport of tls://host:port: TLS over the tcp:// of `base`. A certificate is checked for its chain,
 /// its time, its purpose, and a server's for the host of the URL as well. The handshake comes before
 /// anything else; a connection fails with kUnauthenticated when the peer's certificate is not good or this
-/// side's is not good enough for it, and with kUnavailable when the stream ended without TLS's own end.
+/// side's is not good enough for it, and with kUnavailable when the byte stream ended without TLS's own end.
 ///
 /// Errors of listen() and connect() beside those of `base`: kInvalidArgument, which names the option of
 /// TlsOptions that cannot be; kResourceExhausted.

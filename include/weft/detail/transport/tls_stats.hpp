@@ -16,7 +16,7 @@ struct TlsStats {
   std::uint64_t certificates_refused = 0;  ///< by either side
   std::uint64_t nothing_common = 0;        ///< no common version, cipher or protocol
   std::uint64_t broken = 0;                ///< the peer did not keep to TLS
-  std::uint64_t lost = 0;                  ///< the stream ended
+  std::uint64_t lost = 0;                  ///< the byte stream ended
   std::uint64_t late = 0;                  ///< see TlsOptions::handshake_timeout
   std::uint64_t pushed_out = 0;            ///< see TlsOptions::handshakes_max
   std::uint64_t over_rate = 0;             ///< see TlsOptions::handshake_rate

@@ -24,8 +24,8 @@ class Driver;
 enum class DeviceChoice : std::uint8_t {
   kRoundRobin,
   /// One that is nearest to the processor that its loop's thread runs on, as NUMA nodes are; in turn where
-  /// several are. Meant for threads that stay where they are (ServerOptions::cpus).
-  /// A device whose node the system does not know is as near as any.
+  /// several are. It is meant for threads that stay where they are (ServerOptions::cpus). A device whose node
+  /// the system does not know is as near as any.
   kNearest,
 };
 
@@ -63,8 +63,8 @@ struct VerbsOptions {
   DeviceChoice device_choice = DeviceChoice::kRoundRobin;
   /// The port of the device; 0 for the first that is active.
   std::uint8_t port = 0;
-  /// The place of our GID in the port's table. Without one: InfiniBand before RoCE v2 before RoCE v1, and
-  /// global before link-local.
+  /// The place of our GID in the port's table. Without one InfiniBand comes before RoCE v2 and that before
+  /// RoCE v1, and a global address before a link-local one.
   std::optional<std::uint8_t> gid_index{};
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
@@ -99,7 +99,8 @@ struct VerbsOptions {
   /// Client::register_memory(). All else is copied into messages.
   std::size_t rendezvous_bytes_min = 64 * 1024;
   /// Bound for each device: registered memory that attachments from peers land in. What is not used for ten
-  /// seconds is given back to the system; when it is used up they land in other memory. 0: always.
+  /// seconds is given back to the system; when it is used up they land in other memory. With 0 they always
+  /// do.
   std::size_t attachment_bytes_max = 256 * 1024 * 1024;
   /// Lets the device write attachments in another order than the peer sent them, where it can: their end is
   /// known by its completion only.

@@ -116,7 +116,7 @@ struct FrameHeader {
   /// 0 exactly when FrameFlags::kAttachment is not set.
   std::uint64_t attachment_bytes = 0;
 
-  /// Bytes of an attachment that follow the body in the stream.
+  /// Bytes of an attachment that follow the body in the byte stream.
   constexpr std::uint64_t following_bytes() const noexcept;
 };
 

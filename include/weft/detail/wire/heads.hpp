@@ -104,8 +104,8 @@ class AnswerView {
 /// Head of a goaway.
 struct GoawayHead {
   std::uint32_t body_bytes = 0;
-  /// Position in the stream of its receiver, from the hello on, from which on no request was taken and none
-  /// will be; 0 says that requests are still taken.
+  /// Position in the byte stream of its receiver, from the hello on, from which on no request was taken and
+  /// none will be; 0 says that requests are still taken.
   std::uint64_t taken_up_to = 0;
 
   constexpr FrameHeader header() const noexcept {

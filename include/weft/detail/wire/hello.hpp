@@ -27,7 +27,7 @@ struct Features {
   static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams | kItemAttachments;
 };
 
-/// A way by which frames may travel: the byte stream that the hello came on, or one beside it.
+/// A way by which frames may travel: the base carrier that the hello came on, or one beside it.
 enum class CarrierKind : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
 
 std::string_view to_string(CarrierKind kind);
@@ -40,7 +40,8 @@ struct CarrierOffer {
   friend bool operator==(const CarrierOffer&, const CarrierOffer&) = default;
 };
 
-/// First message of each side. Both send one as soon as the stream is up; neither waits for the other's.
+/// First message of each side. Both send one as soon as the base carrier is up; neither waits for the
+/// other's.
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | F7     | 'W'    | 'F'    | 'T'    | version         | zero            |

@@ -32,9 +32,9 @@ class CallClient : public Caller {
   CallClient& operator=(const CallClient&) = delete;
 
   /// The seam for layers above this one, as CallServer::register_method(): lets the server call methods of
-  /// this client, over the connection that the client made. Handlers run on the client's loop. Before the
-  /// first call or connect(); a mistake in what was registered fails every call, as an option does. `owner`
-  /// is kept as long as the handler may run.
+  /// this client, over the connection that the client made. Handlers run on the client's loop. Call it before
+  /// the first call or connect(); a mistake in what was registered fails every call, as an option does.
+  /// `owner` is kept as long as the handler may run.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Connects without calling anything. Errors: as a first call's.
@@ -56,7 +56,7 @@ class CallClient : public Caller {
   /// without one.
   std::string_view carried_by() const;
   /// Describes the carrier in use, or says why it is the base carrier although both sides offered another;
-  /// the client's logger has heard the latter as a warning too, at most once a second. Empty without a
+  /// the client's logger has heard the latter as a warning too, at most once a second. It is empty without a
   /// connection.
   CarrierReport carrier_report() const;
   /// Allocates nothing.

@@ -11,8 +11,8 @@ class Loop;
 /// Lets no call of a method leave before the time that its server said when it refused one: such a call fails
 /// at once with kResourceExhausted, has not run (Status::unprocessed()), and says how much of the wait is
 /// left, which with_retry() waits for. For a client or pool that is one caller to its server; what a handler
-/// says of its own failures holds nothing back. Fleets have FleetOptions::waits_as_told. One for each client
-/// or pool, the last of its interceptors. Thread: the client's loop.
+/// says of its own failures holds nothing back. Fleets have FleetOptions::waits_as_told. Each client or pool
+/// has one of its own, as the last of its interceptors. Thread: the client's loop.
 class ObeyRetryAfter final : public ClientInterceptor {
  public:
   /// `loop` is the client's, and outlives the calls.

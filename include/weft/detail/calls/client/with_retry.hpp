@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// Says how often and when with_retry() tries again. Trivially copyable on purpose, as CallOptions.
+/// Says how often and when with_retry() tries again. It is trivially copyable on purpose, as CallOptions are.
 struct RetryPolicy {
   /// Number of attempts, the first included.
   std::uint32_t attempts_max = 4;
@@ -30,7 +30,8 @@ struct RetryPolicy {
   /// says so may be waited for up to kRetryAfterMax before each attempt. The deadline of the calling
   /// coroutine holds beside it.
   Deadline deadline{};
-  /// Bounds the retries of all who share it; null: nothing does. Outlives the calls. Of the same loop.
+  /// Bounds the retries of all who share it; null: nothing does. It belongs to the same loop, and outlives
+  /// the calls.
   RetryBudget* budget = nullptr;
 };
 

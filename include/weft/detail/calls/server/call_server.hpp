@@ -18,9 +18,8 @@
 
 namespace weft::detail {
 
-/// Serves registered methods to any number of connections.
-/// Life: construct, register, start(), wait() or stop(). All of it from one thread, but for what says
-/// otherwise.
+/// Serves registered methods to any number of connections. Life: construct, register, start(), wait() or
+/// stop(). All of it is called from one thread, but for what says otherwise.
 class CallServer {
  public:
   CallServer(ServerOptions options, Transports transports);
@@ -30,8 +29,8 @@ class CallServer {
   CallServer& operator=(const CallServer&) = delete;
 
   /// The seam for layers above this one, which make entries of their own: everything a handler has, without
-  /// the types. `owner` is kept as long as the handler may run. Before start(), which refuses a name that was
-  /// registered twice.
+  /// the types. `owner` is kept as long as the handler may run. Call it before start(), which refuses a name
+  /// that was registered twice.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
@@ -47,7 +46,7 @@ class CallServer {
   /// A `T` that is a Poller is asked in its loop's turns from when it is made until it ends, and does not add
   /// itself. One with `Task<void> close()`, which must not throw, is closed before it is destroyed: there it
   /// joins what it spawned. A close() that does not end holds the server's end up. A loop has one state of a
-  /// type: start() fails with kAlreadyExists otherwise. Before start().
+  /// type: start() fails with kAlreadyExists otherwise. Call it before start().
   template <typename T, typename Factory>
   void per_loop(Factory factory) {
     static_assert(LoopStateFactory<Factory, T>,
@@ -76,27 +75,28 @@ class CallServer {
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
   /// start() may be tried again.
   Result<void> start();
-  /// Blocks until the server has stopped. Not from a handler.
+  /// Blocks until the server has stopped. A handler must not call it.
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
   /// answer leave, for at most `grace`; what is still open then is ended by force. A client whose loop does
   /// not turn hears nothing, so its connection stays open for all of that time. Returns at once; wait()
-  /// waits. A second stop() may shorten the grace of the first. Any thread, also inside a handler.
+  /// waits. A second stop() may shorten the grace of the first. It may be called on any thread, also inside a
+  /// handler.
   void stop(Duration grace = std::chrono::seconds{10});
-  /// Everything has ended: nothing of the server runs any more. Any thread.
+  /// Everything has ended: nothing of the server runs any more. Thread: any.
   bool stopped() const;
   /// start() and wait().
   Result<void> run();
 
   /// Lets answers' attachments be sent from `memory` without a copy, by those of the server's transports that
   /// can do so; empty where none can. What arrives lands in memory of the transports' own. See MemoryLease
-  /// for what to keep to. Any thread. Errors: as Client::register_memory().
+  /// for what to keep to. Thread: any. Errors: as Client::register_memory().
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
   /// Returns where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
   /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
-  /// connections there are. Any thread, once start() has returned. Throws std::bad_alloc, and has changed
+  /// connections there are. Thread: any, once start() has returned. Throws std::bad_alloc, and has changed
   /// nothing, when there is no memory for the list of methods.
   ServerStats stats() const;
 

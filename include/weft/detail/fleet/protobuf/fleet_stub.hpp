@@ -138,7 +138,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 };
 
 /// Base of every generated stub over a fleet: the methods of one service, called at whichever of its servers.
-/// Copied freely; the fleet outlives it. Thread: the fleet's loop.
+/// It is copied freely, and the fleet outlives it. Thread: the fleet's loop.
 class FleetStub {
  public:
   explicit FleetStub(FleetClient& fleet) : fleet_(&fleet) {}
