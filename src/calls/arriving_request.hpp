@@ -60,7 +60,7 @@ class ArrivingRequest {
   std::size_t body_charged_ = 0;
   ArrivingBuffer attachment_;
   std::optional<Refusal> refusal_;
-  /// Of the request that is arriving, or is refused.
+  /// The id of the request that is arriving, or is refused.
   std::uint64_t id_ = 0;
 };
 

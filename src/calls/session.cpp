@@ -295,21 +295,8 @@ bool Session::set_aside(const Frame& request, const ChunkRef& chunk) {
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   out_.hold_back(true);
-  // A chunk of small frames is not charged, as it is not while it is received into.
-  const ChunkPool& chunks = loop().chunks();
-  const bool is_large =
-      chunk->capacity() > chunks.roomy_bytes() || std::ranges::any_of(frames, [&](const Frame& frame) {
-        return frame.body.size() > chunks.chunk_bytes();
-      });
-  const std::size_t charge = is_large ? chunk->capacity() : 0;
-  if (!setup_.host.memory->try_reserve(charge)) return false;
-  KeptBody kept{*setup_.host.memory, charge};
-  try {
-    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk, std::move(kept)});
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  return true;
+  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory);
+  return put_off_ != nullptr;
 }
 
 Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk) {
@@ -460,9 +447,9 @@ void Session::on_drained() {
     if (!status.ok()) return close(std::move(status));
     keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
-  if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
-    taken->charge.reset();  // whoever keeps the chunk is charged for it
-    Status status = take_frames(taken->frames, taken->chunk);
+  if (const std::unique_ptr<RequestsPutOff> taken = std::move(put_off_)) {
+    taken->release_charge();
+    Status status = take_frames(taken->frames(), taken->chunk());
     if (!status.ok()) return close(std::move(status));
   }
   if (put_off_ == nullptr) out_.hold_back(false);

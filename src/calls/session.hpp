@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "calls/calls_in.hpp"
 #include "calls/calls_out.hpp"
@@ -13,6 +12,7 @@
 #include "calls/frame_output.hpp"
 #include "calls/outgoing_transfers.hpp"
 #include "calls/peer_seat.hpp"
+#include "calls/requests_put_off.hpp"
 #include "calls/requests_set_aside.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -171,16 +171,6 @@ class Session final : public ListHook<SessionTag>,
   void on_closed(Status why) override;
   void on_timer() override;
 
-  /// Requests that were received while the outbox was full, and what came behind them in their batch; taken
-  /// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in
-  /// the source.
-  struct PutOff {
-    std::vector<Frame> frames;
-    ChunkRef chunk;
-    /// Gives back what was charged for the chunk.
-    std::optional<KeptBody> charge;
-  };
-
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   bool set_aside(const Frame& request, const ChunkRef& chunk);
@@ -197,7 +187,7 @@ class Session final : public ListHook<SessionTag>,
   PeerSeat seat_;
   CallsOut out_{*this};
   CallsIn in_;
-  std::unique_ptr<PutOff> put_off_;
+  std::unique_ptr<RequestsPutOff> put_off_;
   /// Null unless there are some.
   std::unique_ptr<RequestsSetAside> set_aside_;
   /// Null unless some of many calls have not been told yet.

@@ -50,7 +50,7 @@ std::string cancel(std::uint64_t id) {
 /// One method answers with an attachment, which its caller lets come slowly, and one never does.
 class BesideManyAnswers : public ::testing::Test {
  protected:
-  /// So many answers are too many, as these have more than 64 MiB together.
+  /// Number of answers that are too many, as these have more than 64 MiB together.
   static constexpr std::uint64_t kMany = 17;
   static constexpr std::size_t kBytes = std::size_t{16} << 20;
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/calls/kept_body.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/memory/local_budget.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+
+namespace weft::detail {
+
+/// Requests that were received while the outbox was full, and what came behind them in their batch; taken
+/// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in
+/// session.cpp. Thread: the connection's loop.
+class RequestsPutOff {
+ public:
+  /// Keeps `frames`, which are in `chunk`, one of the pool `chunks`; a large chunk is charged in `memory`,
+  /// which outlives this. Null when there is no memory for them.
+  static std::unique_ptr<RequestsPutOff> make(std::span<const Frame> frames, const ChunkRef& chunk,
+                                              const ChunkPool& chunks, LocalBudget& memory) noexcept;
+
+  std::span<const Frame> frames() const noexcept { return frames_; }
+  const ChunkRef& chunk() const noexcept { return chunk_; }
+  /// Gives back what was charged: whoever keeps the chunk from now on is charged for it.
+  void release_charge() noexcept { charge_.reset(); }
+
+ private:
+  RequestsPutOff(std::vector<Frame> frames, ChunkRef chunk, KeptBody charge) noexcept
+      : frames_(std::move(frames)), chunk_(std::move(chunk)), charge_(std::in_place, std::move(charge)) {}
+
+  std::vector<Frame> frames_;
+  ChunkRef chunk_;
+  std::optional<KeptBody> charge_;
+};
+
+}  // namespace weft::detail
