@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bulk/bulk_table.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
 
@@ -52,6 +53,7 @@ struct Writes {
 
 BulkHost::BulkHost(Server& server, BulkHostOptions options)
     : server_(server), table_(std::make_shared<detail::BulkTable>(options.regions_max)) {
+  WEFT_ASSERT(server.urls().empty(), "make a BulkHost before its server's start()");
   server.register_handler("weft.bulk/read", Reads{table_});
   server.register_handler("weft.bulk/write", Writes{table_});
 }

@@ -54,8 +54,11 @@ class Admission {
   void hold(std::size_t bytes) { bytes_held_ += bytes; }
   void release(std::size_t bytes) { bytes_held_ -= bytes; }
   /// Refuses a body or an attachment of `bytes` for which there is no place: before it is received, and while
-  /// it is, with what has arrived of it, of which `charged` are reserved already.
+  /// it is, with what has arrived of it, of which `charged` are reserved already. One for which there is no
+  /// place even when nothing else is held is not worth a second try (Retry::kNever).
   std::optional<Refusal> refuse_arriving(std::size_t bytes, std::size_t charged = 0) const;
+  /// The same of an attachment of which nothing is here, while others have announced `others` bytes.
+  std::optional<Refusal> refuse_announced(std::size_t bytes, std::size_t others) const;
   /// Reserves in the process what has arrived in `memory`, which is its first `arrived` bytes; or says why
   /// not.
   std::optional<Refusal> charge_arriving(ArrivingBuffer& memory, std::size_t arrived) const;
@@ -63,6 +66,14 @@ class Admission {
   std::size_t calls() const { return calls_; }
 
  private:
+  bool has_room(std::size_t bytes, std::size_t charged) const {
+    return bytes <= limits_.connection_memory_max - bytes_held_ && within_share(bytes, charged);
+  }
+  /// Refuses `bytes`, which are `all` together with those that were announced before.
+  Refusal refusal_of(std::size_t bytes, std::size_t all, std::size_t charged) const;
+  /// No end of other calls makes room for one that holds `bytes`.
+  bool never_fits(std::size_t bytes) const;
+  Refusal too_large(std::size_t bytes) const;
   /// It may hold `bytes` beside what it holds, of which `charged` are reserved already.
   bool within_share(std::size_t bytes, std::size_t charged) const {
     return leaves_others_a_share(bytes_held_, bytes, process_.free() + charged);

@@ -52,7 +52,7 @@ ArrivingCalls::~ArrivingCalls() {
 std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline,
                                             OwnedPass& pass) {
   const std::uint64_t bytes = frame.header.attachment_bytes;
-  if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
+  if (auto refusal = admission_.refuse_announced(bytes, announced_)) return refusal;
   Result<Buffer> landing = connection_.landing_memory(bytes);
   if (!landing.ok()) return no_memory_to_land(landing.status());
   const bool copied = !stays_in_chunk(frame.body, chunk);
@@ -104,7 +104,7 @@ void ArrivingCalls::on_following_end(bool landed) {
 }
 
 Result<ArrivingBuffer> ArrivingCalls::landing_memory(std::size_t bytes) {
-  if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return std::move(refusal->status);
+  if (auto refusal = admission_.refuse_announced(bytes, announced_)) return std::move(refusal->status);
   Result<Buffer> memory = connection_.landing_memory(bytes);
   if (!memory.ok()) return std::move(memory).status();
   return ArrivingBuffer{*std::move(memory), host_.memory->shared()};

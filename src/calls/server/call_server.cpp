@@ -126,7 +126,10 @@ Result<void> CallServer::State::start(PeerBoard& peers) {
   } catch (const std::bad_alloc&) {
     made = Status::of<kOutOfMemory>();
   }
-  if (!made.ok()) take_down();
+  if (!made.ok()) {
+    take_down();
+    urls_.clear();
+  }
   return made;
 }
 
@@ -149,7 +152,6 @@ Result<void> CallServer::State::make_threads(PeerBoard& peers) {
 }
 
 Result<void> CallServer::State::listen() {
-  urls_.clear();
   Result<void> outcome;
   loops_.run_on(0, [&] {
     try {

@@ -253,12 +253,57 @@ TEST_P(BulkHandles, GoByTheCarrierThatTheirUrlNames) {
   EXPECT_EQ(caller->carried_by(), GetParam());
 }
 
+TEST_P(BulkHandles, AreNotUsedWithOptionsThatNameMemoryToo) {
+  BulkRegion region = share(100);
+  std::vector<std::byte> memory(100);
+  std::vector<std::byte> other(100);
+  const CallOptions sends{.attachment = other};
+  const CallOptions receives{.landing = other};
+  const CallOptions overlaps{.landing = LandingView::strided(other, 3, 10, 5)};
+  for (const CallOptions& options : {sends, receives, overlaps}) {
+    for (const Status& refused :
+         {loop().block_on(peer->read(region.handle(), 0, memory, options)).status(),
+          loop().block_on(peer->write(region.handle(), 0, memory, options)).status()}) {
+      EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("BulkPeer::read() or write()"));
+      EXPECT_TRUE(refused.unprocessed());
+    }
+  }
+  EXPECT_EQ(other, std::vector<std::byte>(100));
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, BulkHandles, ::testing::Values(WEFT_BULK_SCHEMES),
                          [](const auto& its) { return std::string{its.param}; });
 #if WEFT_BULK_OVER_VERBS
 INSTANTIATE_TEST_SUITE_P(OverVerbs, BulkHandles, ::testing::Values("verbs"),
                          [](const auto& its) { return std::string{its.param}; });
 #endif
+
+using BulkHosts = testing::RpcTest;
+
+TEST_F(BulkHosts, AreMissedByNameWhereAServerHasNone) {
+  BulkPeer peer{client(serve_here([](Server&) {}))};
+  const BulkHandle handle{.bytes = 100, .rights = BulkRights::kReadAndWrite};
+  std::vector<std::byte> memory(100);
+  for (const Status& failure : {loop().block_on(peer.read(handle, 0, memory)).status(),
+                                loop().block_on(peer.write(handle, 0, memory)).status()}) {
+    EXPECT_EQ(failure.code(), StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string{failure.message()}, ::testing::HasSubstr("the server has no BulkHost"));
+    EXPECT_TRUE(failure.unprocessed()) << "no handler ran";
+  }
+}
+
+TEST_F(BulkHosts, AreMadeBeforeTheirServerStarts) {
+  Server& server = serve_here([](Server&) {});
+  EXPECT_DEATH(BulkHost{server}, "make a BulkHost before its server's start");
+}
+
+TEST_F(BulkHosts, AreMadeForAServerWhoseStartFailedToo) {
+  Server server{{.listen = {testing::kAnyPort, "nothing://there:1"}, .threads = 0, .loop = &loop()}};
+  ASSERT_FALSE(server.start().ok());
+  EXPECT_TRUE(server.urls().empty());
+  const BulkHost host{server};
+}
 
 }  // namespace
 }  // namespace weft::bulk_testing

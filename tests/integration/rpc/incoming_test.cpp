@@ -230,6 +230,7 @@ TEST_F(Incoming, InMemoryOfTheServerIsHeldToItsLimits) {
   const auto refused = call<&Store::keep>(caller, CallOptions{.attachment = Bytes{sent}});
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
   EXPECT_NE(refused.status().message().find("connection_memory_max"), std::string_view::npos);
+  EXPECT_EQ(refused.status().retry(), Retry::kNever) << "it never fits";
   EXPECT_LT(server.stats().traffic.bytes_received, 1024u);
   EXPECT_EQ(call<&Store::put>(caller, CallOptions{.attachment = Bytes{sent}}, kLarge).value(), kLarge)
       << "memory of the handler's is the handler's";

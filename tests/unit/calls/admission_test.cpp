@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/admission.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -85,6 +86,48 @@ TEST_F(Admissions, AConnectionIsRefusedMoreThanItsShareAndAnotherThatHoldsLittle
   EXPECT_FALSE(modest.refuse_arriving(150));
   EXPECT_FALSE(modest.admit({.kept = 150}));
   EXPECT_EQ(used(), 1650u);
+}
+
+// Trying again is of use when others hold the memory, and of none when there is too little of it.
+TEST_F(Admissions, MoreThanTheWholeMemoryIsNotWorthASecondTryAndIsToldTheSizes) {
+  const auto is_for_good = [](const std::optional<Refusal>& refusal, RefusalReason why, const char* bytes,
+                              const char* limit) {
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->reason, why);
+    EXPECT_EQ(refusal->status.code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(refusal->status.retry(), Retry::kNever);
+    EXPECT_THAT(refusal->status.message(), ::testing::HasSubstr(bytes));
+    EXPECT_THAT(refusal->status.message(), ::testing::HasSubstr(limit));
+  };
+  constexpr RefusalReason kConnection = RefusalReason::kOverConnectionMemory;
+  const char* const of_connection = "1000 bytes (connection_memory_max)";
+  is_for_good(admission_.refuse_arriving(1001), kConnection, "1001 bytes", of_connection);
+  is_for_good(admission_.refuse_announced(1001, 1), kConnection, "1001 bytes", of_connection);
+  is_for_good(admission_.admit({.kept = 1, .attachment = 1000}), kConnection, "1001 bytes", of_connection);
+
+  const RpcLimits wide;
+  Admission other{wide, process_};
+  constexpr RefusalReason kProcess = RefusalReason::kOverProcessMemory;
+  const char* const of_process = "1800 bytes (process_memory_max)";
+  EXPECT_FALSE(other.refuse_arriving(1600));
+  is_for_good(other.refuse_arriving(1601), kProcess, "1601 bytes", of_process);
+  is_for_good(other.refuse_announced(1601, 1), kProcess, "1601 bytes", of_process);
+  is_for_good(other.admit({.kept = 1, .attachment = 1600}), kProcess, "1601 bytes", of_process);
+}
+
+TEST_F(Admissions, WhatFitsWhenOthersAreGoneIsWorthASecondTry) {
+  const auto retry = [](const std::optional<Refusal>& refusal) {
+    return refusal ? refusal->status.retry() : Retry::kNever;
+  };
+  EXPECT_EQ(retry(admission_.refuse_announced(900, 101)), Retry::kBackoff);
+  EXPECT_FALSE(admission_.admit({.kept = 200}));
+  EXPECT_EQ(retry(admission_.refuse_arriving(1000)), Retry::kBackoff);
+  EXPECT_EQ(retry(admission_.admit({.kept = 1000})), Retry::kBackoff);
+  const RpcLimits wide;
+  Admission other{wide, process_};
+  EXPECT_EQ(retry(other.refuse_announced(1500, 50)), Retry::kBackoff);
+  EXPECT_EQ(retry(other.refuse_arriving(1600)), Retry::kBackoff);
+  EXPECT_EQ(retry(other.admit({.kept = 1600})), Retry::kBackoff);
 }
 
 // What was reserved of an attachment while it arrived is not asked for again.

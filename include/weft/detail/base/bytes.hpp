@@ -20,6 +20,11 @@ inline Bytes as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
+/// Says how one comes by the bytes of anything else.
+template <typename Given>
+  requires(!std::is_convertible_v<Given, std::string_view>)
+Bytes as_bytes(Given&& is_no_text_so_use_std_as_bytes_of_a_std_span) = delete;
+
 /// `bytes` as text, valid as long as `bytes` is.
 inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

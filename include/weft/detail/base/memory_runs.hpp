@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 namespace weft::detail {
+
+/// Type, as `Given&&` deduces it, of an object that owns elements and is about to end: it shows them as long
+/// as it has a name only. A temporary span shows them too.
+template <typename Given, typename Element>
+concept EndingOwner =
+    !std::is_lvalue_reference_v<Given> && std::convertible_to<std::remove_cv_t<Given>&, std::span<Element>> &&
+    !std::convertible_to<std::remove_cv_t<Given>, std::span<Element>>;
+
+/// The same of bytes, or of runs of them: a view of its elements would dangle.
+template <typename Given, typename Run>
+concept EndingMemory = EndingOwner<Given, std::byte> || EndingOwner<Given, Run>;
 
 /// Reason for which runs of memory cannot be used.
 enum class RunsFault : std::uint8_t {

@@ -20,10 +20,10 @@ class BulkPeer {
   explicit BulkPeer(Client& client) noexcept : client_(&client) {}
 
   /// Reads as many bytes as `into` has, from `offset` of the region on. Cancel, lease of `into`: as with a
-  /// call's landing. `options` give deadline, metadata, progress and landing_rate; their attachment and
-  /// landing are not used. Errors: kNotFound when the server has no such region, or not any more;
-  /// kPermissionDenied; kOutOfRange when the region ends before; those of a call. After a failure some of
-  /// `into` may be filled.
+  /// call's landing. `options` give deadline, metadata, progress and landing_rate. Errors: kNotFound when the
+  /// server has no such region, or not any more; kPermissionDenied; kOutOfRange when the region ends before;
+  /// kInvalidArgument when `options` name an attachment or a landing; kUnimplemented when the server has no
+  /// BulkHost; those of a call. After a failure some of `into` may be filled.
   Task<Result<void>> read(BulkHandle handle, std::uint64_t offset, LandingView into,
                           CallOptions options = {});
   /// Writes `from` to the region, from `offset` on. All else is as in read(), with attachment_rate for

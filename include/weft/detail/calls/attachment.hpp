@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +13,18 @@
 #include "weft/detail/memory/buffer.hpp"
 
 namespace weft {
+
+namespace detail {
+
+/// Moving an Owner moves its memory, at least where that is short.
+template <typename Owner>
+inline constexpr bool kMovesItsMemory = false;
+template <typename T, std::size_t kCount>
+inline constexpr bool kMovesItsMemory<std::array<T, kCount>> = true;
+template <typename Char, typename Traits, typename Allocator>
+inline constexpr bool kMovesItsMemory<std::basic_string<Char, Traits, Allocator>> = true;
+
+}  // namespace detail
 
 /// Memory that is given away to be sent without a copy, behind an answer or an item of a stream: a Buffer, or
 /// runs in many places with an owner that keeps all of them. The owner ends when the connection has no more
@@ -26,12 +40,16 @@ class Attachment {
   /// is gone then.
   Attachment(AttachmentView runs, Buffer owner);
   /// The same with an owner of any movable type, such as a std::shared_ptr, or a struct of several. Moving it
-  /// must leave the memory where it is: that of a std::array, or of a short std::string, moves along.
+  /// must leave the memory where it is: that of a std::array, or of a short std::string, moves along, so
+  /// these do not compile, and a struct that has one within is no owner either.
   template <std::move_constructible Owner>
     requires(!std::convertible_to<Owner, Buffer>)
   Attachment(AttachmentView runs, Owner owner) : Attachment(runs, buffer_that_keeps(std::move(owner))) {
     static_assert(!std::is_pointer_v<Owner>,
                   "a pointer keeps no memory: give a std::shared_ptr, a Buffer, or the object itself");
+    static_assert(!detail::kMovesItsMemory<Owner>,
+                  "the memory of a std::array, and of a short std::string, moves along with it: give a "
+                  "std::unique_ptr or a std::shared_ptr to it, a std::vector, or a Buffer");
   }
 
   AttachmentView view() const noexcept {

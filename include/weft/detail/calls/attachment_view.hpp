@@ -20,7 +20,7 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
   AttachmentView(Bytes bytes) : MemoryRuns(bytes) {}                    // NOLINT: a view converts
   AttachmentView(MutableBytes bytes) : AttachmentView(Bytes{bytes}) {}  // NOLINT: a view converts
   AttachmentView(std::span<const Bytes> runs) : MemoryRuns(runs) {}     // NOLINT: a view converts
-  /// Takes containers that have a name: a temporary would be gone before the call has ended.
+  /// Takes containers, and lists, that have a name: a temporary would be gone before the call has ended.
   template <typename Memory>
     requires std::convertible_to<Memory&, Bytes>
   AttachmentView(Memory& memory)  // NOLINT: a view converts
@@ -29,6 +29,12 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
     requires std::convertible_to<const List&, std::span<const Bytes>>
   AttachmentView(const List& runs)  // NOLINT: a view converts
       : AttachmentView(std::span<const Bytes>{runs}) {}
+  template <detail::EndingMemory<Bytes> Given>
+  AttachmentView(Given&& a_temporary_ends_before_the_call_name_it) = delete;  // NOLINT: a view converts
+  /// Says what else it needs.
+  template <typename Given>
+    requires(!std::convertible_to<Given, AttachmentView> && !detail::EndingMemory<Given, Bytes>)
+  AttachmentView& operator=(Given&& needs_bytes_as_of_std_as_bytes_or_a_list_of_weft_bytes) = delete;
 
   /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before. They may lie
   /// upon each other: with a stride of 0 the same block is sent `count` times.

@@ -28,6 +28,13 @@ class LandingView : public detail::MemoryRuns<std::byte> {
     requires std::convertible_to<const List&, std::span<const MutableBytes>>
   LandingView(const List& runs)  // NOLINT: a view converts
       : LandingView(std::span<const MutableBytes>{runs}) {}
+  /// Takes containers, and lists, that have a name: a temporary would be gone before the call has ended.
+  template <detail::EndingMemory<MutableBytes> Given>
+  LandingView(Given&& a_temporary_ends_before_the_call_name_it) = delete;  // NOLINT: a view converts
+  /// Says what else it needs.
+  template <typename Given>
+    requires(!std::convertible_to<Given, LandingView> && !detail::EndingMemory<Given, MutableBytes>)
+  LandingView& operator=(Given&& needs_memory_to_write_to_or_a_list_of_weft_mutable_bytes) = delete;
 
   /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before, none upon
   /// another.
