@@ -17,6 +17,9 @@ constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::
 /// Number of waiting answers, and of their bytes, beyond both of which no more are made.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
+/// Pieces are no longer than usual from so late in a turn on: the timers wait for its end. Each of sixteen
+/// connections has moved one of 256 KiB in each direction by then.
+constexpr Duration kLongWithin = std::chrono::milliseconds{2};
 /// Bytes of a piece that is copied: so many are in memory twice.
 constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
 
@@ -113,7 +116,7 @@ std::size_t OutgoingTransfers::queue_piece(bool peer_answers) noexcept {
     marks_.reset(new (std::nothrow) PieceMarks(*loop_, connection_, output_, *this));
   }
   if (has_company && peer_answers && marks_ != nullptr && marks_->hold_back()) return 0;
-  const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.is_old());
+  const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.has_lasted(kLongWithin));
   const bool last = bytes == transfer.bytes_left();
   // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
   if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));

@@ -65,6 +65,8 @@ class TurnTime {
   bool was_active_within(Duration time) const noexcept { return now_ - active_ < time; }
 
   bool is_old() const noexcept { return old_; }
+  /// The turn had lasted so long when the clock was looked at last.
+  bool has_lasted(Duration time) const noexcept { return now_ - began_ >= time; }
 
   /// Knows whether the loop has not run lately, for those who judge a peer by time.
   Absence& absence() noexcept { return absence_; }
