@@ -60,9 +60,10 @@ void add_commands(CLI::App& app, int& exit_code) {
   CLI::App* client = raw->add_subcommand("client", "Measure a raw server");
   load::add_client_flags(*client, *client_options);
   load::add_streams_flag(*client, client_options->streams, false);
-  client->add_flag("--own-buffers", client_options->own_buffers,
-                   "Give each of the calls in flight a buffer of its own for its answer, as the callers of an RPC\n"
-                   "have, from 64 KiB on (default: one buffer for all of a connection)");
+  client->add_flag(
+      "--own-buffers", client_options->own_buffers,
+      "Give each of the calls in flight a buffer of its own for its answer, as the callers of an RPC\n"
+      "have, from 64 KiB on (default: one buffer for all of a connection)");
   client->footer(
       "Examples:\n"
       "  weft raw client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"

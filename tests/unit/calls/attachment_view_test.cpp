@@ -36,16 +36,16 @@ static_assert(!kIsSent<std::vector<MutableBytes>&> && !kIsSent<std::vector<int>&
 /// Handles of other libraries convert, also while they are temporary, whatever they may look like beside
 /// that.
 struct Handle {
-  const float* begin() const;
-  const float* end() const;
-  operator MutableBytes() const;
-  operator std::span<const Bytes>() const;
+  const float* begin() const { return nullptr; }
+  const float* end() const { return nullptr; }
+  operator MutableBytes() const { return {}; }
+  operator std::span<const Bytes>() const { return {}; }
 };
 struct Described {
-  const float* begin() const;
-  const float* end() const;
-  operator AttachmentView() const;
-  operator LandingView() const;
+  const float* begin() const { return nullptr; }
+  const float* end() const { return nullptr; }
+  operator AttachmentView() const { return {}; }
+  operator LandingView() const { return {}; }
 };
 static_assert(std::is_convertible_v<Handle, LandingView> && std::is_assignable_v<LandingView&, Handle>);
 static_assert(kIsSent<Described> && std::is_assignable_v<AttachmentView&, Described>);

@@ -52,6 +52,16 @@ TEST_F(LonePieces, AreLongWhenNobodyElseHasDoneAnythingForAWhile) {
   EXPECT_EQ(cut_now(), std::vector<std::size_t>(kBytes / kLong, kLong));
 }
 
+TEST_F(LonePieces, AreShortInATurnThatHasLastedForLongAndLongInTheNext) {
+  ASSERT_TRUE(call_.begin());
+  rig_.pass(kLongAfter);
+  rig_.loop().post([this] {
+    rig_.clock.advance(2ms);
+    rig_.carrier().set_room(SIZE_MAX);
+  });
+  EXPECT_EQ(cut_now(), (std::vector{kLong, kShort, kLong, kLong, kBytes - 3 * kLong - kShort}));
+}
+
 TEST_F(LonePieces, AreShortWhenAnotherCallIsThere) {
   ASSERT_TRUE(call_.begin());
   rig_.pass(kLongAfter);
