@@ -2,6 +2,7 @@
 // Large memory beside a call: it is not serialised, and not copied on its way to the socket.
 #include <cctype>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>
@@ -18,6 +19,13 @@ std::uint64_t capitals(weft::CallContext& context) {
   return size;
 }
 // end: handler
+
+// begin: mirror
+/// Sends back what it was sent.
+void mirror(weft::CallContext& context) {
+  context.set_attachment(context.take_attachment());
+}
+// end: mirror
 
 weft::Task<int> ask(weft::Client& client) {
   // begin: client
@@ -40,12 +48,34 @@ weft::Task<int> ask(weft::Client& client) {
   if (!second.ok()) co_return 1;
   std::printf("%.*s\n", static_cast<int>(second->value), weft::as_text(second->attachment.bytes()).data());
   // end: gather
+
+  // begin: typed
+  const std::vector<float> weights(1024, 0.5F);
+  std::vector<float> back(weights.size());
+  weft::CallOptions typed{.attachment = std::as_bytes(std::span{weights}),
+                          .landing = std::as_writable_bytes(std::span{back})};
+  auto third = co_await client.call<mirror>(typed).with_attachment();
+  if (!third.ok() || third->attachment_bytes != weights.size() * sizeof(float)) co_return 1;
+  // end: typed
+
+  // begin: strided
+  // Column 1 of a matrix of 256 rows, each of 4 numbers, into an array of its own.
+  const weft::Bytes from_column = std::as_bytes(std::span{weights}).subspan(1 * sizeof(float));
+  std::vector<float> column(256);
+  weft::CallOptions apart{
+      .attachment = weft::AttachmentView::strided(from_column, /*count=*/256, /*bytes=*/sizeof(float),
+                                                  /*stride=*/4 * sizeof(float)),
+      .landing = std::as_writable_bytes(std::span{column})};
+  auto fourth = co_await client.call<mirror>(apart).with_attachment();
+  if (!fourth.ok()) co_return 1;
+  // end: strided
+  std::printf("%s numbers are here\n", back == weights && column.back() == 0.5F ? "all" : "not all");
   co_return 0;
 }
 
 int main() {
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
-  server.register_handler<capitals>();
+  server.register_handler<capitals, mirror>();
   server.start().value();
 
   auto loop = weft::Loop::create().value();

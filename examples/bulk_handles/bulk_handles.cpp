@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bulk handle names memory of a server: it travels inside messages, and whoever has it reads and writes
 // there, as far as it goes and until it is revoked.
+#include <chrono>
 #include <cstdio>
+#include <string>
 #include <vector>
 #include <weft/bulk.hpp>
 #include <weft/weft.hpp>
@@ -22,6 +24,32 @@ class Numbers {
   weft::BulkRegion region_;
 };
 // end: server
+
+// begin: options
+/// Reads all of it, in five seconds or not at all, and no faster than 100 MiB a second.
+weft::Task<weft::Result<std::vector<std::byte>>> fetch_all(weft::BulkPeer& peer, weft::BulkHandle handle) {
+  std::vector<std::byte> all(handle.bytes);
+  weft::TransferProgress progress;
+  weft::CallOptions options{.timeout = std::chrono::seconds{5}};
+  options.progress = &progress;
+  options.landing_rate = 100 << 20;
+  weft::Result<void> read = co_await peer.read(handle, 0, all, options);
+  if (!read.ok()) {
+    co_return read.status().with_context(std::to_string(progress.received()) + " bytes were here");
+  }
+  co_return all;
+}
+// end: options
+
+weft::Task<int> fetch_whole(weft::Client& client) {
+  auto handle = co_await client.call<&Numbers::handle>();
+  if (!handle.ok()) co_return 1;
+  weft::BulkPeer peer{client};
+  auto all = co_await fetch_all(peer, *handle);
+  if (!all.ok()) co_return 1;
+  std::printf("%zu bytes are here\n", all->size());
+  co_return 0;
+}
 
 weft::Task<int> fetch(weft::Client& client) {
   // begin: client
@@ -55,7 +83,8 @@ int main() {
 
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};
-  const int outcome = loop->block_on(fetch(client));
+  int failures = loop->block_on(fetch_whole(client));
+  failures += loop->block_on(fetch(client));
   server.stop();
-  return outcome;
+  return failures;
 }

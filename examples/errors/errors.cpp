@@ -48,7 +48,7 @@ void show(const char* what, const weft::Status& status) {
 weft::Task<int> ask(weft::Client& client) {
   // begin: client
   auto refused = co_await client.call<withdraw>(500);
-  if (!refused.ok() && refused.status().native() == 4711) {
+  if (!refused.ok() && refused.status().layer() == weft::Layer::kUser && refused.status().native() == 4711) {
     std::printf("refused: %s\n", std::string{refused.status().message()}.c_str());
   }
   // end: client
@@ -58,7 +58,7 @@ weft::Task<int> ask(weft::Client& client) {
   show("thrown", thrown.status());
 
   auto missing = co_await client.call<page>(10);
-  if (missing.ok() || missing.status().native() != 404) co_return 1;
+  if (missing.ok() || missing.status().code() != weft::StatusCode::kNotFound) co_return 1;
   show("no page", missing.status());
 
   auto unknown = co_await client.call<weft::remote<"no/such", int(int)>>(1);

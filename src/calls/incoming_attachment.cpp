@@ -12,8 +12,11 @@ namespace weft {
 
 namespace {
 
-constexpr FixedFailure kReceivedTwice{StatusCode::kInvalidArgument, Layer::kUser, Retry::kNever,
-                                      "an IncomingAttachment is received once"};
+constexpr FixedFailure kReceivedTwice{
+    StatusCode::kInvalidArgument, Layer::kUser, Retry::kNever,
+    "an IncomingAttachment is received once, by into() or receive(), also when "
+    "that failed or was cancelled: fail the call, so that its caller can send "
+    "it again"};
 constexpr FixedFailure kProgressTaken{
     StatusCode::kInvalidArgument, Layer::kUser, Retry::kNever,
     "the TransferProgress for an attachment counts for something else; give each its own"};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/server/server_shard.hpp"
 
+#include <new>
 #include <string>
 #include <utility>
 
+#include "calls/fault_log.hpp"
 #include "calls/method_table.hpp"
 
 namespace weft::detail {
@@ -12,6 +14,21 @@ namespace {
 
 /// Time after the forced end at which a handler that still runs is named in the log, again and again.
 constexpr Duration kHeldCallReport = std::chrono::seconds{5};
+
+/// The two sides could not agree on TLS, or on a carrier. Either of them may be set up wrongly, so people
+/// have to see it, and anybody can cause it as often as he connects, so it goes by the log of faults.
+bool is_disagreement(const Status& why) {
+  return why.layer() == Layer::kTransport &&
+         (why.code() == StatusCode::kUnauthenticated || why.code() == StatusCode::kFailedPrecondition);
+}
+
+void note_disagreement(FaultLog& log, Session& session, const Status& why) noexcept {
+  try {
+    log.note(session.connection().remote_endpoint(), why.to_string(), 1, session.loop().now());
+  } catch (const std::bad_alloc&) {
+    // The log does without.
+  }
+}
 
 }  // namespace
 
@@ -86,7 +103,9 @@ void ServerShard::on_session_room(Session& session) {
 
 void ServerShard::on_session_closed(Session& session, const Status& why) {
   const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
-  if (!common && !breach_of(why)) {
+  if (is_disagreement(why)) {
+    note_disagreement(setup_.faults, session, why);
+  } else if (!common && !breach_of(why)) {
     write_line(setup_.logger, LogLevel::kInfo, [&] {
       return "connection of " + session.connection().remote_endpoint() + " closed: " + why.to_string();
     });

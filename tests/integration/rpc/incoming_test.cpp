@@ -79,6 +79,15 @@ struct Store {
     const Result<void> second = co_await data.into(memory);
     co_return first.ok() ? second.status() : first.status();
   }
+  Task<Result<std::uint64_t>> at_the_second_try(IncomingAttachment& data) {
+    std::array<std::byte, 3> little{};
+    const Result<void> refused = co_await data.into(little);
+    if (refused.ok()) co_return std::uint64_t{0};
+    memory.assign(data.size(), std::byte{0xEE});
+    const Result<void> whole = co_await data.into(memory);
+    if (!whole.ok()) co_return whole.status();
+    co_return data.received();
+  }
   Task<Result<std::uint64_t>> for_a_while(IncomingAttachment& data) {
     memory.assign(data.size(), std::byte{0xEE});
     const auto first = co_await race(data.into(memory), sleep_for(1ms));
@@ -119,8 +128,8 @@ class Incoming : public RpcTest {
   Server& serve_store(ServerOptions options = {}) {
     return serve_here(std::move(options), [this](Server& server) {
       server.register_handler<&Store::put, &Store::put_later, &Store::keep, &Store::measure, &Store::twice,
-                              &Store::for_a_while, &Store::small, &Store::put_in_pages, &Store::put_counted,
-                              &Store::put_half>(&store);
+                              &Store::at_the_second_try, &Store::for_a_while, &Store::small,
+                              &Store::put_in_pages, &Store::put_counted, &Store::put_half>(&store);
     });
   }
   bool has_in_front(Bytes bytes) const {
@@ -322,6 +331,22 @@ TEST_F(Incoming, IsReceivedOnce) {
   for (const std::size_t size : {std::size_t{kLittle}, kSome}) {
     const auto failed = call<&Store::twice>(caller, CallOptions{.attachment = Bytes{sent}.first(size)});
     EXPECT_EQ(failed.status().code(), StatusCode::kInvalidArgument) << failed.status().to_string();
+    EXPECT_NE(failed.status().message().find("is received once, by into() or receive()"),
+              std::string_view::npos)
+        << failed.status().to_string();
+  }
+}
+
+// What is refused on the spot has received nothing.
+TEST_F(Incoming, IsReceivedIntoOtherMemoryWhenTheFirstWasTooSmall) {
+  Client& caller = client(serve_store());
+  const std::vector<std::byte> sent = pattern(kSome);
+  for (const std::size_t size : {std::size_t{kLittle}, kSome}) {
+    const auto taken =
+        call<&Store::at_the_second_try>(caller, CallOptions{.attachment = Bytes{sent}.first(size)});
+    ASSERT_TRUE(taken.ok()) << taken.status().to_string();
+    EXPECT_EQ(*taken, size);
+    EXPECT_TRUE(same_bytes(store.memory, Bytes{sent}.first(size)));
   }
 }
 

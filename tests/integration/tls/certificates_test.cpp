@@ -8,6 +8,18 @@ namespace {
 using ::testing::HasSubstr;
 using Certificates = TlsTest;
 
+/// Passes on what the default logger would write.
+class WarningsOnly final : public Logger {
+ public:
+  explicit WarningsOnly(Logger& to) : to_(to) {}
+  void write(LogLevel level, std::string_view message) override {
+    if (level >= LogLevel::kWarning) to_.write(level, message);
+  }
+
+ private:
+  Logger& to_;
+};
+
 TEST_F(Certificates, AChainThroughAnIntermediateIsBelieved) {
   const TestCa between = ca_.intermediate("the one between");
   const Status status = outcome(serve({.certificates = {between.issue()}}), of_client());
@@ -108,6 +120,24 @@ TEST_F(Certificates, OneOfAnUnknownCaIsRefused) {
   EXPECT_TRUE(server_says("the peer does not know the CA"));
 }
 
+TEST_F(Certificates, AServerWarnsOfClientsThatDoNotBelieveItOrAgreeWithIt) {
+  WarningsOnly warnings{notes_};
+  const TestCa other{"another CA"};
+  TlsOptions of_others = of_client();
+  of_others.alpn = {"h2"};
+  const std::pair<TlsOptions, const char*> all[] = {
+      {{.ca_pem = other.pem()}, "the peer does not know the CA of this side's certificate"},
+      {of_others, "the peer wants another protocol than those of TlsOptions::alpn"}};
+  for (const auto& [of_one, words] : all) {
+    // Each with a server of its own: one logs an address once a second.
+    Server server{{.listen = {"tls://127.0.0.1:0"}, .threads = 1, .logger = &warnings}, with(of_server())};
+    server.register_handler<echoed>();
+    ASSERT_TRUE(server.start().ok());
+    EXPECT_FALSE(outcome(server.urls().front(), of_one).ok());
+    EXPECT_TRUE(server_says(words)) << notes_.text();
+  }
+}
+
 TEST_F(Certificates, ASelfSignedOneIsRefused) {
   const Status status = outcome(serve({.certificates = {TestCa::self_signed()}}), of_client());
   EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
@@ -172,7 +202,6 @@ TEST_F(Certificates, EachBadOneOfAClientIsRefusedInWordsOnBothSides) {
   TlsOptions strict = of_server();
   strict.clients = TlsClients::kRequired;
   strict.ca_pem = ca_.pem();
-  const std::string url = serve(strict);
   struct Bad {
     TlsCertificate certificate;
     const char* server_says;
@@ -191,7 +220,8 @@ TEST_F(Certificates, EachBadOneOfAClientIsRefusedInWordsOnBothSides) {
   for (const Bad& bad : all) {
     TlsOptions own = of_client();
     own.certificates = {bad.certificate};
-    const Status status = outcome(url, own);
+    // Each by a server of its own: one logs an address once a second.
+    const Status status = outcome(serve(strict), own);
     EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
     EXPECT_THAT(status.message(), HasSubstr(bad.client_says));
     EXPECT_TRUE(server_says(bad.server_says)) << notes_.text();

@@ -34,7 +34,7 @@ enum class StatusCode : std::uint8_t {
 };
 
 /// Part of the system that reports the status. `kUser` is a handler's own error; its native code is the
-/// user's number.
+/// user's number. Status::native() means nothing without it.
 enum class Layer : std::uint8_t { kNone, kUser, kRuntime, kCodec, kWire, kTransport, kRpc };
 
 /// Advice to the caller about a failure.
@@ -122,6 +122,8 @@ class [[nodiscard]] Status {
   bool ok() const noexcept { return word_ == 0; }
   StatusCode code() const noexcept { return ok() ? StatusCode::kOk : facts().code; }
   Layer layer() const noexcept { return facts().layer; }
+  /// Number of layer()'s: errno, ucs_status_t, the user's own code, or one of the library's; 0 without. The
+  /// same number means something else in each layer, so compare the layer first.
   std::int32_t native() const noexcept { return facts().native; }
   /// Empty when ok; valid as long as this Status is.
   std::string_view message() const noexcept;

@@ -17,7 +17,8 @@ struct BulkHandle {
   /// 128 random bits, without which the number is of no use.
   std::uint64_t key_high = 0;
   std::uint64_t key_low = 0;
-  /// Length of the memory.
+  /// Length of the memory, and the rights. The host goes by its own record of them: less makes BulkPeer
+  /// refuse what is beyond, and more gains nothing.
   std::uint64_t bytes = 0;
   BulkRights rights = BulkRights::kRead;
 };

@@ -22,7 +22,8 @@ struct BulkHostOptions {
 /// `weft.bulk/write` with a server. Peers use BulkPeer. Thread: any, after the constructor.
 class BulkHost {
  public:
-  /// Serves on `server`, before its start(), which must outlive this.
+  /// Serves on `server`, before its start(), which must outlive this. The regions stay when this ends, and
+  /// may end after the server.
   explicit BulkHost(Server& server, BulkHostOptions options = {});
 
   /// Shares `memory` until the region that this returns ends. Memory that belongs to somebody else is shared

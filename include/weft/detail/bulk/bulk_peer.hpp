@@ -20,7 +20,7 @@ class BulkPeer {
   explicit BulkPeer(Client& client) noexcept : client_(&client) {}
 
   /// Reads as many bytes as `into` has, from `offset` of the region on. Cancel, lease of `into`: as with a
-  /// call's landing. `options` give deadline, metadata, progress and landing_rate. Errors: kNotFound when the
+  /// call's landing. `options` give times, metadata, progress and landing_rate. Errors: kNotFound when the
   /// server has no such region, or not any more; kPermissionDenied; kOutOfRange when the region ends before;
   /// kInvalidArgument when `options` name an attachment or a landing; kUnimplemented when the server has no
   /// BulkHost; those of a call. After a failure some of `into` may be filled.

@@ -67,7 +67,8 @@ class CallContext {
   /// Attachment of the request; empty without.
   Bytes attachment() const;
   /// The same to keep. It counts in the server's memory until it ends, and may outlive the server. A short
-  /// one may be copied for it: throws std::bad_alloc when there is no memory for that.
+  /// one may be copied for it: throws std::bad_alloc when there is no memory for that. Once: a second time
+  /// gives an empty Buffer, and attachment() is empty then.
   Buffer take_attachment();
   /// Goes out behind the answer without being copied: a Buffer (a borrowed memory travels as
   /// Buffer::adopt(memory, ...)), or runs of memory in many places, `set_attachment({runs, owner})`.

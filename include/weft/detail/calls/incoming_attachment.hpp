@@ -50,8 +50,10 @@ class IncomingAttachment {
 
   /// Receives it into `memory`, from its beginning, which is the handler's and may be registered
   /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
-  /// any more when this has ended, however it ends. Once; into() or receive(). A request that brought no
-  /// attachment has nothing to receive, and this succeeds.
+  /// any more when this has ended, however it ends. A request that brought no attachment has nothing to
+  /// receive, and this succeeds.
+  /// Once; into() or receive(), also when that failed or was cancelled. What is refused before it begins,
+  /// such as memory that is too small, does not count.
   /// `progress`, which may be null, counts in received() what is there: so many bytes of `memory`, from its
   /// beginning, are what was sent. It stays until this has ended, and counts for nothing else meanwhile. It
   /// calls back for the whole before this ends, and not after that.

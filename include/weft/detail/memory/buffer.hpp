@@ -38,7 +38,8 @@ class Buffer {
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).
   static Buffer adopt(std::vector<std::byte> bytes);
   static Buffer adopt(std::string text);
-  /// Takes `memory` over from anywhere; `release(owner)` is called once, when the buffer ends.
+  /// Takes `memory` over from anywhere; `release(owner)` is called once, when the buffer ends, on the thread
+  /// where it does.
   static Buffer adopt(MutableBytes memory, void* owner, void (*release)(void* owner) noexcept);
 
   Buffer() noexcept = default;

@@ -40,7 +40,7 @@ struct ClientOptions {
   Duration reconnect_spread = Duration::zero();
   /// Local address to bind before connecting; empty: any.
   std::string local_address{};
-  /// Ask for checksums on every frame.
+  /// Every frame has checksums, in both directions, if either side says so; a wrong one ends the connection.
   bool checksums = false;
   RpcLimits limits{};
   Logger* logger = nullptr;

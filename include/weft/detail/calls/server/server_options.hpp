@@ -73,7 +73,7 @@ struct ServerOptions {
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
-  /// Require checksums on every frame.
+  /// Every frame has checksums, in both directions, if either side says so; a wrong one ends the connection.
   bool checksums = false;
   RpcLimits limits{};
   Logger* logger = nullptr;
