@@ -212,7 +212,7 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
     remove(attachment);
     return attachment.on_failed(Status::of<kTooLate>());
   }
-  if (!connection_.receives()) return arm(attachment);  // its pieces may be there, and are not looked for
+  if (connection_.is_paused()) return arm(attachment);  // its pieces may be there, and are not looked for
   const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
   if (fair > now) return loop_.arm(attachment.timer(), fair);
   const std::uint64_t received = connection_.stats().bytes_received;

@@ -58,7 +58,7 @@ void ArrivingItem::arm() noexcept {
 void ArrivingItem::on_timer() {
   Session& session = items_->session();
   Loop& loop = session.loop();
-  if (!session.connection().receives()) return arm();
+  if (session.connection().is_paused()) return arm();
   const TimePoint fair = loop.turn_time().absence().judge_from(session.limits().frame_timeout);
   if (fair > loop.now()) return loop.arm(*this, fair);
   if (getting_on_.look(received_, bytes(), session.connection().stats().bytes_received)) return arm();

@@ -114,7 +114,7 @@ void CallsIn::begin_batch() {
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   answers_.count_request();
   const wire::RequestView request{frame.header};
-  if (arriving_.refused(request.id())) [[unlikely]] {
+  if (frame.body.size() < frame.header.body_bytes && arriving_.refused(request.id())) [[unlikely]] {
     refuse_request(request, arriving_.take_refusal());
     return {};
   }
@@ -485,8 +485,8 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();
-  if (arriving_calls_ != nullptr && !arriving_calls_->drop_some(left)) return false;
   answers_.lose_connection();
+  if (arriving_calls_ != nullptr && !arriving_calls_->drop_some(left)) return false;
   return answers_.wake_some(left) && calls_.orphan_some(left);
 }
 

@@ -96,11 +96,13 @@ bool FrameOutput::reserve(std::size_t bytes, std::size_t kept) noexcept {
   return true;
 }
 
+// The end is not seen before drained(): requests that waited are taken then, before others.
 void FrameOutput::crowd(bool crowded) noexcept {
-  if (crowded_ == crowded) return;
-  crowded_ = crowded;
+  if (is_crowd_over_ != crowded) return;
+  is_crowd_over_ = !crowded;
+  if (!crowded) return connection_.tell_when_drained(high_water_);
+  crowded_ = true;
   room_ = 0;
-  if (!crowded) connection_.tell_when_drained(high_water_);
 }
 
 void FrameOutput::drained() noexcept {
@@ -109,6 +111,7 @@ void FrameOutput::drained() noexcept {
     process_.release(charged_ - wanted);
     charged_ = wanted;
   }
+  if (is_crowd_over_) crowded_ = false;
   if (!crowded_) room_ = std::min(kSmallBytes, high_water_) + 1;
   full_at_ = high_water_;
   if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);

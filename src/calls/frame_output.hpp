@@ -111,6 +111,7 @@ class FrameOutput {
   std::uint32_t body_bytes_ = 0;
   bool checksums_ = false;
   bool crowded_ = false;
+  bool is_crowd_over_ = true;
 };
 
 }  // namespace weft::detail

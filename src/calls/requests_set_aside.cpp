@@ -4,9 +4,17 @@
 #include <new>
 #include <utility>
 
-#include "weft/detail/calls/chunk_keeping.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft::detail {
+
+namespace {
+
+std::size_t charge_of(const Frame& request) noexcept {
+  return sizeof(RequestSetAside) + request.header.body_bytes;
+}
+
+}  // namespace
 
 RequestSetAside::RequestSetAside(const Frame& frame, KeptBody kept) noexcept
     : kept_(std::move(kept)), frame_(frame) {
@@ -18,24 +26,20 @@ RequestsSetAside::~RequestsSetAside() {
   }
 }
 
-bool RequestsSetAside::add(const Frame& frame, const ChunkRef& chunk) noexcept {
+bool RequestsSetAside::add(const Frame& frame) noexcept {
+  WEFT_ASSERT(frame.body.size() == frame.header.body_bytes, "a request without its body is refused");
   if (table_.size() >= kMost || table_.find(frame.header.id) != nullptr) return false;
-  const bool stays = stays_in_chunk(frame.body, chunk);
-  const std::size_t charge = sizeof(RequestSetAside) + (stays ? chunk->capacity() : frame.body.size());
-  if (!memory_.try_reserve(charge)) return false;
-  KeptBody kept{memory_, charge};
+  if (!memory_.try_reserve(charge_of(frame))) return false;
   try {
-    if (stays) {
-      kept.hold(chunk, frame.body);
-    } else {
-      kept.copy(frame.body);
-    }
+    KeptBody kept;
+    kept.copy(frame.body);
     table_.reserve_one();
     auto request = std::make_unique<RequestSetAside>(frame, std::move(kept));
     table_.insert(*request);
     in_order_.push_back(*request.release());
     return true;
   } catch (const std::bad_alloc&) {
+    memory_.release(charge_of(frame));
     return false;
   }
 }
@@ -49,6 +53,7 @@ std::unique_ptr<RequestSetAside> RequestsSetAside::take(std::uint64_t id) noexce
   if (request == nullptr) return nullptr;
   table_.erase(*request);
   request->unlink();
+  memory_.release(charge_of(request->frame()));
   return std::unique_ptr<RequestSetAside>{request};
 }
 

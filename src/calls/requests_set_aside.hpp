@@ -8,6 +8,7 @@
 #include "calls/answer_rate.hpp"
 #include "calls/id_table.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/memory/local_budget.hpp"
@@ -26,8 +27,6 @@ class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHo
 
   std::uint64_t id() const noexcept { return frame_.header.id; }
   const Frame& frame() const noexcept { return frame_; }
-  /// Null when the body is a copy.
-  const ChunkRef& chunk() const noexcept { return kept_.chunk(); }
   /// Rate that its caller wants for the attachment of the answer; zero: none.
   std::uint64_t answer_rate() const noexcept { return answer_rate_; }
   void want_answer_rate(std::uint64_t bytes_per_second) noexcept {
@@ -46,8 +45,10 @@ class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHo
 /// peer that wants the answers no longer is heard. Thread: the connection's loop.
 class RequestsSetAside {
  public:
-  /// They are all taken in one turn.
+  /// They may all be taken in one turn.
   static constexpr std::size_t kMost = 1024;
+  /// Bytes of the longest body: so all together have some megabytes.
+  static constexpr std::size_t kBodyMax = kCopiedBodyBytes;
 
   /// `memory` outlives it; `table_secret` is one of IdTable.
   RequestsSetAside(LocalBudget& memory, std::uint64_t table_secret) : memory_(memory), table_(table_secret) {}
@@ -56,12 +57,12 @@ class RequestsSetAside {
   ~RequestsSetAside();
 
   bool empty() const noexcept { return table_.size() == 0; }
-  /// Adds a request that has no attachment. False, and nothing has changed, when there is no memory for it,
-  /// when there are as many as may be, or when one of its id is here.
-  bool add(const Frame& frame, const ChunkRef& chunk) noexcept;
-  /// Takes the first out; null when there is none.
+  /// Adds a request that has no attachment, and no longer body than kBodyMax. False, and nothing has changed,
+  /// when there is no memory for it, when there are as many as may be, or when one of its id is here.
+  bool add(const Frame& frame) noexcept;
+  /// Takes the first out, which is charged no longer; null when there is none.
   std::unique_ptr<RequestSetAside> take_first() noexcept;
-  /// Takes the one of `id` out; null when it is not here.
+  /// Does so with the one of `id`; null when it is not here.
   std::unique_ptr<RequestSetAside> take(std::uint64_t id) noexcept;
   /// The caller of `id` wants the answer's attachment at no more than so many bytes a second. False when it
   /// is not here.

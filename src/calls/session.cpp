@@ -105,11 +105,15 @@ enum class BesideAnswers : std::uint8_t {
   kPutOff,    ///< as when the outbox is full
 };
 
-BesideAnswers way_of(Session& session, wire::RequestView request) {
+BesideAnswers way_of(Session& session, const Frame& frame) {
+  const wire::RequestView request{frame.header};
   if (!session.output().has_room() || request.attachment_bytes() != 0) return BesideAnswers::kPutOff;
+  // One without its body is refused, for a reason that is kept no longer than until the next is refused.
+  if (frame.body.size() < frame.header.body_bytes) return BesideAnswers::kServed;
   const MethodEntry* const method = RequestCheck{session.setup().host.methods}.method_for(request);
   if (method == nullptr || method->kind == HandlerKind::kInline) return BesideAnswers::kServed;
-  return method->key.streams ? BesideAnswers::kPutOff : BesideAnswers::kSetAside;
+  const bool is_long = frame.body.size() > RequestsSetAside::kBodyMax;
+  return method->key.streams || is_long ? BesideAnswers::kPutOff : BesideAnswers::kSetAside;
 }
 
 /// Tells as many calls of a connection that is gone as `left` says. False when some are left.
@@ -253,8 +257,8 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room_for_requests()) [[unlikely]] {
-      const BesideAnswers way = way_of(*this, wire::RequestView{frames[i].header});
-      if (way == BesideAnswers::kSetAside && set_aside(frames[i], chunk)) continue;
+      const BesideAnswers way = way_of(*this, frames[i]);
+      if (way == BesideAnswers::kSetAside && set_aside(frames[i])) continue;
       if (way == BesideAnswers::kServed) {
         Status status = in_.on_request(frames[i], chunk);
         if (!status.ok()) return status;
@@ -283,11 +287,11 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 }
 
 // False when there is no memory for it, or too many are there.
-bool Session::set_aside(const Frame& request, const ChunkRef& chunk) {
+bool Session::set_aside(const Frame& request) {
   if (set_aside_ == nullptr) {
     set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
   }
-  return set_aside_ != nullptr && set_aside_->add(request, chunk);
+  return set_aside_ != nullptr && set_aside_->add(request);
 }
 
 // False when there is no memory for them. No more is received then either, so what is refused in their place
@@ -443,7 +447,7 @@ void Session::on_drained() {
       set_aside_.reset();
       break;
     }
-    Status status = in_.on_request(first->frame(), first->chunk());
+    Status status = in_.on_request(first->frame(), {});
     if (!status.ok()) return close(std::move(status));
     keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
@@ -452,9 +456,11 @@ void Session::on_drained() {
     Status status = take_frames(taken->frames(), taken->chunk());
     if (!status.ok()) return close(std::move(status));
   }
-  if (put_off_ == nullptr) out_.hold_back(false);
+  // While answers are too many, a request whose attachment follows would add another each time.
+  const bool reads = put_off_ == nullptr && output_.has_room_for_requests();
+  if (reads) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
-  if (put_off_ == nullptr) connection_->resume_receiving();
+  if (reads) connection_->resume_receiving();
 }
 
 bool Session::owes_more() {
@@ -574,6 +580,10 @@ void Session::close(Status why) {
 void Session::close_with_goaway(const Status& why) {
   // Requests that are put off count as taken: while there are any, nothing can be sent at once.
   if (state_ == State::kReady || state_ == State::kDraining) {
+    while (const auto aside = set_aside_ != nullptr ? set_aside_->take_first() : nullptr) {
+      in_.refuse_request(wire::RequestView{aside->frame().header},
+                         {RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
+    }
     // One that is not whole may have been taken all the same.
     const std::uint64_t taken_up_to = connection_->handed_up() + (in_.has_begun_early() ? 1 : 0);
     output_.send(wire::GoawayHead{.taken_up_to = taken_up_to}.header(), why.message());

@@ -173,7 +173,7 @@ class Session final : public ListHook<SessionTag>,
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
-  bool set_aside(const Frame& request, const ChunkRef& chunk);
+  bool set_aside(const Frame& request);
   /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
   /// of its stream. Sets `at` to the last one that was taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);

@@ -298,7 +298,7 @@ void Connection::work() {
   if (pull_.begin_turn() && send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
   if (resume_) peer_watch_.restart();
   or_close(*this, [this] {
-    if (started()) receive_all();
+    if (state_ != State::kMade && !ending()) receive_all();
   });
   if (sending_ == Sending::kFailed && !ending()) close(std::exchange(why_, {}));
   if (ending()) conclude();
@@ -308,7 +308,7 @@ void Connection::work() {
 void Connection::on_readable() {
   if (!readable_ && !put_off_) backlog_.begin(loop_.now());
   readable_ = true;
-  if (!started()) return;
+  if (state_ == State::kMade || ending()) return;
   if ((put_off_ || loop_.turn_time().is_old()) && !peer_gone_) [[unlikely]] {
     return put_off();
   }

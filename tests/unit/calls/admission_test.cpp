@@ -112,7 +112,7 @@ TEST_F(Admissions, MoreThanTheWholeMemoryIsNotWorthASecondTryAndIsToldTheSizes) 
   EXPECT_FALSE(other.refuse_arriving(1600));
   is_for_good(other.refuse_arriving(1601), kProcess, "1601 bytes", of_process);
   is_for_good(other.refuse_announced(1601, 1), kProcess, "1601 bytes", of_process);
-  is_for_good(other.admit({.kept = 1, .attachment = 1600}), kProcess, "1601 bytes", of_process);
+  is_for_good(other.admit({.kept = 1601}), kProcess, "1601 bytes", of_process);
 }
 
 TEST_F(Admissions, WhatFitsWhenOthersAreGoneIsWorthASecondTry) {

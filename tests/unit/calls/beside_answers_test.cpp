@@ -162,6 +162,51 @@ TEST_F(BesideManyAnswers, CallsThatWaitKeepTheRateThatTheirCallersWant) {
       std::ranges::count(sent, wire::FrameType::kPiece, [](const SentFrame& f) { return f.header.type; }), 2);
 }
 
+TEST_F(BesideManyAnswers, CallsThatComeWithTheEndOfThatDoNotPassThoseThatWait) {
+  crowd();
+  rig_->peer_sends(request(100));
+  given_bytes = 0;
+  rig_->peer_sends(cancel(1) + request(101));
+  EXPECT_EQ(ran, (Ids{100, 101}));
+}
+
+TEST_F(BesideManyAnswers, CallsThatAreLongPutOffWhatFollowsThem) {
+  crowd();
+  rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 100, .method = kGive, .schema = kSchema}.header(),
+                               std::string(RequestsSetAside::kBodyMax + 1, 'a')) +
+                   request(101));
+  EXPECT_FALSE(rig_->session().connection().receives());
+  given_bytes = 0;
+  answers_within(150s);
+  EXPECT_EQ(ran, (Ids{100, 101}));
+}
+
+TEST_F(BesideManyAnswers, CallsThatWaitAreRefusedBeforeAGoawayThatSaysHowMuchWasTaken) {
+  crowd();
+  rig_->peer_sends(request(100));
+  rig_->session().close_with_goaway({StatusCode::kUnavailable, Layer::kRpc, "over"});
+  EXPECT_EQ(answers(), (Answers{{100, StatusCode::kResourceExhausted}}));
+  EXPECT_EQ(ran, Ids{});
+}
+
+// Each would be answered with another one.
+TEST_F(BesideManyAnswers, RequestsWithAttachmentsThatFollowAreReadOneAtATime) {
+  wire::RequestHead head{.flags = FrameFlags::kAttachment, .id = 100};
+  head.method = kGive;
+  head.schema = kSchema;
+  head.attachment_bytes = 32 * 1024;
+  const auto with_attachment = [&head](std::uint64_t id) {
+    head.id = id;
+    return frame_bytes(head.header(), {}, std::string(head.attachment_bytes, 'a'));
+  };
+  crowd();
+  rig_->peer_sends(with_attachment(100));
+  rig_->peer_sends(with_attachment(101) + request(102, kPlain));
+  answers_within(2s);
+  EXPECT_EQ(ran, Ids{100});
+  EXPECT_FALSE(rig_->session().connection().receives());
+}
+
 TEST_F(BesideManyAnswers, NoMoreCallsWaitThanMayAndNoneIsLost) {
   crowd();
   constexpr std::uint64_t kMore = RequestsSetAside::kMost + 30;
@@ -212,7 +257,7 @@ TEST_F(BesideManyAnswers, ARequestThatIsRefusedWhileItArrivesIsTheOneThatIsRefus
   begin(limits);
   crowd(std::uint64_t{64} << 20);
   const std::string long_request =
-      frame_bytes(wire::RequestHead{.id = 500, .method = kPlain, .schema = kSchema}.header(),
+      frame_bytes(wire::RequestHead{.id = 500, .method = kGive, .schema = kSchema}.header(),
                   std::string(std::size_t{2} << 20, 'a'));
   const std::size_t part = long_request.size() * 3 / 4;
   rig_->peer_sends(request(100) + long_request.substr(0, part));
@@ -221,6 +266,27 @@ TEST_F(BesideManyAnswers, ARequestThatIsRefusedWhileItArrivesIsTheOneThatIsRefus
   EXPECT_EQ(answers_within(1s), (Answers{{100, StatusCode::kOk}}));
   rig_->peer_sends(long_request.substr(part));
   EXPECT_EQ(answers(), (Answers{{500, StatusCode::kResourceExhausted}}));
+}
+
+TEST_F(BesideManyAnswers, RequestsThatAreRefusedWhileTheyArriveDoNotWaitAndDoNotRun) {
+  RpcLimits limits;
+  limits.connection_memory_max = std::size_t{1} << 20;
+  begin(limits);
+  crowd();
+  const auto long_request = [](std::uint64_t id) {
+    return frame_bytes(wire::RequestHead{.id = id, .method = kGive, .schema = kSchema}.header(),
+                       std::string(std::size_t{2} << 20, 'a'));
+  };
+  for (const std::uint64_t id : {500, 501}) {
+    const std::string all = long_request(id);
+    rig_->peer_sends(all.substr(0, all.size() * 3 / 4));
+    rig_->peer_sends(all.substr(all.size() * 3 / 4));
+  }
+  EXPECT_EQ(answers(),
+            (Answers{{500, StatusCode::kResourceExhausted}, {501, StatusCode::kResourceExhausted}}));
+  given_bytes = 0;
+  cancel_many();
+  EXPECT_EQ(ran, Ids{});
 }
 
 }  // namespace

@@ -162,6 +162,8 @@ class Connection final : public ConnectionEnds,
 
   /// The peer has not ended its side, and what it sends is taken: nothing has paused that.
   bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
+  /// Takes nothing of what the peer sends, as pause_receiving() wants it.
+  bool is_paused() const noexcept { return !framer_.wants_bytes() && !receive_ended_; }
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
   bool is_moving() const {
@@ -205,7 +207,6 @@ class Connection final : public ConnectionEnds,
   void on_peer_stalled() override;
   void on_peer_late() override;
 
-  bool started() const noexcept { return state_ == State::kStarted || state_ == State::kMoving; }
   bool ending() const noexcept { return state_ >= State::kClosing; }
   void work();
   void schedule_work();
