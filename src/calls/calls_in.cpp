@@ -114,9 +114,13 @@ void CallsIn::begin_batch() {
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   answers_.count_request();
   const wire::RequestView request{frame.header};
-  if (frame.body.size() < frame.header.body_bytes && arriving_.refused(request.id())) [[unlikely]] {
-    refuse_request(request, arriving_.take_refusal());
-    return {};
+  // Its body was skipped: for a reason, or because there is no such method.
+  if (frame.body.size() < frame.header.body_bytes) [[unlikely]] {
+    const bool has_reason = arriving_.refused(request.id());
+    if (has_reason || check_.method_for(request) != nullptr) {
+      refuse_request(request, has_reason ? arriving_.take_refusal() : over_process_memory());
+      return {};
+    }
   }
   // Half of the time that the caller gave has passed before anybody looked at the request.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
@@ -490,9 +494,7 @@ bool CallsIn::orphan_some(std::size_t& left) {
   return answers_.wake_some(left) && calls_.orphan_some(left);
 }
 
-// The reason for which its arriving was refused is forgotten: it would be the next request's.
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
-  if (arriving_.refused(request.id())) return refuse_request(request, arriving_.take_refusal());
   counting_.taken_for(check_.find(request));
   const std::uint64_t id = request.id();
   const CallCounting::Taking taking{counting_, id};

@@ -18,8 +18,7 @@ namespace weft::detail {
 
 struct RequestSetAsideTag;
 
-/// A request that is to be taken later: its frame, with the body in the chunk in which it was received or in
-/// a copy.
+/// A request that is to be taken later: its frame, with a copy of the body.
 class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHook<RequestSetAsideTag> {
  public:
   /// `kept` has the frame's body.

@@ -451,13 +451,15 @@ void Session::on_drained() {
     if (!status.ok()) return close(std::move(status));
     keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
+  // None may pass those that are left because the outbox is full.
+  if (set_aside_ != nullptr) stop_reading_if_full(*this, output_.has_room());
   if (const std::unique_ptr<RequestsPutOff> taken = std::move(put_off_)) {
     taken->release_charge();
     Status status = take_frames(taken->frames(), taken->chunk());
     if (!status.ok()) return close(std::move(status));
   }
   // While answers are too many, a request whose attachment follows would add another each time.
-  const bool reads = put_off_ == nullptr && output_.has_room_for_requests();
+  const bool reads = put_off_ == nullptr && (output_.has_room_for_requests() || !may_put_off(*this));
   if (reads) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
   if (reads) connection_->resume_receiving();

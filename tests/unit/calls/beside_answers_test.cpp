@@ -268,6 +268,25 @@ TEST_F(BesideManyAnswers, ARequestThatIsRefusedWhileItArrivesIsTheOneThatIsRefus
   EXPECT_EQ(answers(), (Answers{{500, StatusCode::kResourceExhausted}}));
 }
 
+// The one that waited is refused for a reason of its own, and leaves the other its reason.
+TEST_F(BesideManyAnswers, ARequestThatIsRefusedKeepsItsReasonFromAnotherOfItsId) {
+  RpcLimits limits;
+  limits.connection_memory_max = std::size_t{1} << 20;
+  begin(limits);
+  crowd(std::uint64_t{64} << 20);
+  const std::string long_request =
+      frame_bytes(wire::RequestHead{.id = 500, .method = kGive, .schema = kSchema}.header(),
+                  std::string(std::size_t{2} << 20, 'a'));
+  const std::size_t part = long_request.size() * 3 / 4;
+  rig_->peer_sends(request(500) + long_request.substr(0, part));
+  given_bytes = 0;
+  EXPECT_EQ(answers_within(1s), (Answers{{500, StatusCode::kOk}}));
+  EXPECT_EQ(ran, Ids{500});
+  rig_->peer_sends(long_request.substr(part));
+  EXPECT_EQ(answers(), (Answers{{500, StatusCode::kResourceExhausted}}));
+  EXPECT_EQ(ran, Ids{500});
+}
+
 TEST_F(BesideManyAnswers, RequestsThatAreRefusedWhileTheyArriveDoNotWaitAndDoNotRun) {
   RpcLimits limits;
   limits.connection_memory_max = std::size_t{1} << 20;
