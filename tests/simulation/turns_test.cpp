@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that send all they can at once, on a clock that stands still but for the handlers' work: a turn of
-// the server's loop ends soon all the same, so that its timers are on time and another caller is answered.
+// Peers that send all they can at once, on a clock that stands still but for the handlers' work, or for the
+// bytes of attachments that are moved: a turn of the loop ends soon all the same, so that its timers are on
+// time and another caller is answered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "simulation/world.hpp"
@@ -142,6 +144,194 @@ class Flood {
   Scope scope_;
 };
 
+constexpr std::size_t kWhole = std::size_t{64} << 20;
+/// Bytes, and frames or receives, that a turn takes of a connection at most, and that it sends.
+constexpr std::uint64_t kBytesOfATurn = std::uint64_t{1} << 20;
+constexpr std::uint64_t kPiecesOfATurn = 16;
+
+/// A clock on which nothing takes time but the bytes that one side moves, and these while it is told to
+/// count.
+class BytesClock final : public Clock {
+ public:
+  static constexpr std::uint64_t kBytesInANanosecond = 4;
+
+  /// `moved` says how many bytes that side has moved so far.
+  void count(std::function<std::uint64_t()> moved) {
+    moved_ = std::move(moved);
+    counted_ = moved_();
+  }
+  void count_now(bool counts) { counts_ = counts; }
+  TimePoint now() override {
+    if (counts_) {
+      const std::uint64_t passed = (moved_() - counted_) / kBytesInANanosecond;
+      counted_ += passed * kBytesInANanosecond;
+      now_ += std::chrono::nanoseconds{passed};
+    }
+    return now_;
+  }
+  bool advances_by_itself() const override { return false; }
+
+ private:
+  std::function<std::uint64_t()> moved_;
+  std::uint64_t counted_ = 0;
+  bool counts_ = false;
+  TimePoint now_{std::chrono::hours{24}};
+};
+
+/// Handlers of large attachments, and one that does little.
+struct Depot {
+  std::vector<std::byte> memory = std::vector<std::byte>(kWhole);
+
+  std::size_t push(CallContext& context) { return context.attachment().size(); }
+  std::size_t pull(CallContext& context) {
+    context.set_attachment(Buffer::adopt(MutableBytes{memory}, nullptr, [](void*) noexcept {}));
+    return memory.size();
+  }
+  int little(int number) { return number; }
+};
+
+/// A client that pushes an attachment and pulls another at the same time, beside small calls. One side is
+/// looked at, turn by turn; the other one does all it can between these turns, in no time.
+class Transfers {
+ public:
+  enum class Side : std::uint8_t { kServer, kClient };
+
+  /// `pipe_bytes` may be on their way in each direction of the connection of the transfers.
+  Transfers(Side side, std::size_t pipe_bytes) : side_(side) {
+    MemoryOptions memory;
+    memory.pipe_bytes = pipe_bytes;
+    auto network = std::make_unique<MemoryNetwork>(memory);
+    MemoryNetwork& pipes = *network;
+    transports_.add(std::move(network));
+    ServerOptions server;
+    server.listen = {"memory://server"};
+    server.threads = 0;
+    server.loop = server_loop_.get();
+    server.logger = &logger_;
+    server_ = std::make_unique<Server>(std::move(server), transports_);
+    server_->register_handler<&Depot::push, &Depot::pull, &Depot::little>(&depot_);
+    server_->start().value();
+    mover_ = connected();
+    pipes.set_options({});
+    other_ = connected();
+    clock_.count([this] { return traffic().bytes_received + traffic().bytes_sent; });
+  }
+  ~Transfers() {
+    push_.reset();
+    pull_.reset();
+    mover_.reset();
+    other_.reset();
+  }
+
+  /// Moves both attachments, while one small call of `asking` after the other waits.
+  void move_all(Client& asking) {
+    push_.emplace(mover_->start<&Depot::push>(CallOptions{.attachment = Bytes{depot_.memory}}));
+    pull_.emplace(mover_->start<&Depot::pull>(CallOptions{.landing = landing_}));
+    for (int turns = 0; !push_->done() || !pull_->done() || waits_; ++turns) {
+      ASSERT_LT(turns, 10'000) << "they do not get on";
+      if (!waits_) ask(asking);
+      turn();
+    }
+    EXPECT_EQ(client_loop_->block_on(*std::move(push_)).value(), kWhole);
+    EXPECT_EQ(client_loop_->block_on(*std::move(pull_)).value(), kWhole);
+  }
+  Client& mover() { return *mover_; }
+  Client& other() { return *other_; }
+  Loop& loop() { return side_ == Side::kServer ? *server_loop_ : *client_loop_; }
+  /// The most that a turn did, each number by itself.
+  const ConnectionStats& most() const { return most_; }
+  /// Small calls that were answered before the transfers were over, and the longest time that one took.
+  int answered() const { return answered_; }
+  Duration longest() const { return longest_; }
+
+ private:
+  std::unique_ptr<Client> connected() {
+    ClientOptions options;
+    options.connect = "memory://server";
+    options.call_timeout = kNoTimeout;
+    options.logger = &logger_;
+    auto client = std::make_unique<Client>(*client_loop_, std::move(options), transports_);
+    Call<int> first = client->start<&Depot::little>(1);
+    while (!first.done()) {
+      server_loop_->run_until_idle();
+      client_loop_->run_until_idle();
+    }
+    EXPECT_EQ(client_loop_->block_on(std::move(first)).value(), 1);
+    return client;
+  }
+  ConnectionStats traffic() const {
+    return side_ == Side::kServer ? server_->stats().traffic : mover_->stats().traffic;
+  }
+  void ask(Client& asking) {
+    waits_ = true;
+    asked_ = clock_.now();
+    client_loop_->post(
+        [this, &asking] { scope_.spawn(&Transfers::note_answer, this, asking.start<&Depot::little>(1)); });
+  }
+  static Task<void> note_answer(Transfers* world, Call<int> call) {
+    const Result<int> result = co_await std::move(call);
+    EXPECT_TRUE(result.ok()) << result.status().to_string();
+    world->waits_ = false;
+    world->longest_ = std::max(world->longest_, world->clock_.now() - world->asked_);
+    if (!world->push_->done() && !world->pull_->done()) ++world->answered_;
+  }
+  void turn() {
+    const ConnectionStats before = traffic();
+    clock_.count_now(true);
+    loop().run_once(Duration::zero());
+    clock_.count_now(false);
+    const ConnectionStats after = traffic();
+    const auto look = [&](std::uint64_t ConnectionStats::* number) {
+      most_.*number = std::max(most_.*number, after.*number - before.*number);
+    };
+    look(&ConnectionStats::bytes_received);
+    look(&ConnectionStats::frames_received);
+    look(&ConnectionStats::receives);
+    look(&ConnectionStats::bytes_sent);
+    look(&ConnectionStats::frames_sent);
+    (side_ == Side::kServer ? *client_loop_ : *server_loop_).run_until_idle();
+  }
+
+  const Side side_;
+  BytesClock clock_;
+  SilentLogger logger_;
+  std::unique_ptr<Loop> server_loop_ = Loop::create({.clock = &clock_}).value();
+  std::unique_ptr<Loop> client_loop_ = Loop::create({.clock = &clock_}).value();
+  Transports transports_;
+  Depot depot_;
+  std::vector<std::byte> landing_ = std::vector<std::byte>(kWhole);
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Client> mover_;
+  std::unique_ptr<Client> other_;
+  std::optional<Call<std::size_t>> push_;
+  std::optional<Call<std::size_t>> pull_;
+  ConnectionStats most_;
+  bool waits_ = false;
+  TimePoint asked_{};
+  Duration longest_{};
+  int answered_ = 0;
+  Scope scope_;
+};
+
+/// Nothing but the sides themselves keeps a turn short: all of both attachments fits into the pipes.
+constexpr std::size_t kWidePipe = kWhole + (std::size_t{1} << 20);
+/// A piece of a transfer, and little more.
+constexpr std::size_t kNarrowPipe = std::size_t{256} << 10;
+
+void expect_short_turns(const Transfers& world, const Metronome& metronome) {
+  EXPECT_LE(metronome.latest(), 5ms);
+  EXPECT_GE(metronome.beats(), 15) << "the bytes of two attachments take 33 ms";
+  for (const std::uint64_t bytes : {world.most().bytes_received, world.most().bytes_sent}) {
+    EXPECT_LE(bytes, kBytesOfATurn);
+    EXPECT_GE(bytes, kBytesOfATurn / 16) << "a piece at least";
+  }
+  EXPECT_LE(world.most().receives, kPiecesOfATurn);
+  EXPECT_LE(world.most().frames_received, kPiecesOfATurn);
+  EXPECT_LE(world.most().frames_sent, kPiecesOfATurn);
+  EXPECT_LE(world.longest(), 5ms) << "a small call waits for few turns";
+  EXPECT_GE(world.answered(), 20) << "and is no rarity";
+}
+
 TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchAPeerSendsAtOnce) {
   for (const Duration work : {1us, 10us, 300us}) {
     Flood world{1, work};
@@ -216,6 +406,26 @@ TEST(Turns, AreSharedEvenlyByThoseWhoAskMuch) {
     world.server_turn();
   }
   world.run_until_idle();
+}
+
+TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchOfAttachmentsIsThere) {
+  for (const auto side : {Transfers::Side::kServer, Transfers::Side::kClient}) {
+    SCOPED_TRACE(side == Transfers::Side::kServer ? "server" : "client");
+    Transfers world{side, kWidePipe};
+    Metronome metronome{world.loop()};
+    ASSERT_NO_FATAL_FAILURE(world.move_all(world.other()));
+    expect_short_turns(world, metronome);
+  }
+}
+
+TEST(Turns, AnswerASmallCallBetweenThePiecesOfItsOwnConnection) {
+  for (const auto side : {Transfers::Side::kServer, Transfers::Side::kClient}) {
+    SCOPED_TRACE(side == Transfers::Side::kServer ? "server" : "client");
+    Transfers world{side, kNarrowPipe};
+    Metronome metronome{world.loop()};
+    ASSERT_NO_FATAL_FAILURE(world.move_all(world.mover()));
+    expect_short_turns(world, metronome);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -652,8 +653,20 @@ TEST_F(HostileStreams, ItemsOfNoStreamAreDroppedByAClient) {
 
 class StillHostileStreams : public StillFaultTest {
  protected:
-  Server& serve_all() {
-    return serve({}, [](Server& server) { server.register_handler<add, never_read, count_items, watch>(); });
+  Server& serve_all(ServerOptions options = {}) {
+    return serve(std::move(options),
+                 [](Server& server) { server.register_handler<add, never_read, count_items, watch>(); });
+  }
+  /// Code of the next answer, which is that of `id`; nothing when none comes.
+  std::optional<StatusCode> code_of_answer(HostilePeer& peer, std::uint64_t id) {
+    while (turn_until(loop(), [&] { return peer.readable_within(0ms); })) {
+      const auto frame = peer.receive_frame();
+      if (!frame) return std::nullopt;
+      if (frame->header.type != FrameType::kAnswer) continue;
+      EXPECT_EQ(frame->header.id, id);
+      return static_cast<StatusCode>(wire::AnswerView{frame->header}.code());
+    }
+    return std::nullopt;
   }
 };
 
@@ -677,6 +690,40 @@ TEST_F(StillHostileStreams, AnAttachmentThatDoesNotGetOnCostsItsStream) {
   for (int second = 0; second < 12; ++second) pass(1s);
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
   EXPECT_EQ(server.stats().connections, 1u);
+}
+
+// What gets on slowly is left alone, and what has stopped costs its own stream and no other.
+TEST_F(StillHostileStreams, AnAttachmentOfAnItemThatDoesNotGetOnIsCountedOnce) {
+  constexpr std::size_t kPart = 64 * 1024;
+  ServerOptions options;
+  options.limits.frame_timeout = 1s;
+  Server& server = serve_all(std::move(options));
+  const auto stalled = [&] { return server.stats().refused[RefusalReason::kAttachmentStalled]; };
+  HostilePeer peer{server.urls().front()};
+  peer.send(hello_bytes() + request_bytes<never_read>(3) + request_bytes<count_items>(1) +
+            attached_bytes(1, 1u << 20));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 2; }));
+  for (std::uint64_t part = 0; part < 3; ++part) {
+    const std::uint64_t before = server.stats().traffic.bytes_received;
+    const std::string piece = piece_bytes(1, part * kPart, kPart, false);
+    ASSERT_TRUE(peer.send(piece));
+    ASSERT_TRUE(
+        turn_until(loop(), [&] { return server.stats().traffic.bytes_received >= before + piece.size(); }));
+    pass(700ms);
+    EXPECT_EQ(stalled(), 0u) << part;
+    EXPECT_EQ(server.stats().calls_running, 2u) << part;
+  }
+  for (int times = 0; times < 10; ++times) pass(700ms);
+  EXPECT_EQ(stalled(), 1u);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  ASSERT_TRUE(peer.receive_hello());
+  EXPECT_EQ(code_of_answer(peer, 1), StatusCode::kUnavailable);
+  ASSERT_TRUE(peer.send(piece_bytes(1, 3 * kPart, kPart, false) + request_bytes<add>(5, 20, 22)));
+  EXPECT_EQ(code_of_answer(peer, 5), StatusCode::kOk);
+  EXPECT_EQ(server.stats().pieces_skipped, 1u) << "it came too late";
+  EXPECT_EQ(stalled(), 1u);
+  EXPECT_EQ(server.stats().connections, 1u);
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
 
 TEST_F(StillHostileStreams, AStreamOnWhichNothingHappensStands) {
