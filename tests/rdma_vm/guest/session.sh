@@ -29,7 +29,7 @@ for tag in "${!SHARES[@]}"; do
 done
 
 step "network"
-ln -s "$run/rdma-wire" /usr/local/bin/rdma-wire
+ln -s "$run/rdma-wire" /usr/bin/rdma-wire  # in everybody's PATH
 bash -ex "$run/network.sh" "$NETWORK" || fail "could not set up RDMA; the folder's setup.log says where it stopped"
 
 # What the host has no limit for either: descriptors and locked memory for many connections.
