@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <chrono>
 
 #include "integration/verbs/simulated_testing.hpp"
 #include "support/pattern.hpp"
