@@ -4,16 +4,12 @@
 // asking for their beginnings before the call. It is what block_lists cannot be better than.
 //   bare_blocks [ROUNDS]
 // The least of all rounds, in which the ways come in another order each time.
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +18,15 @@
 #include <thread>
 #include <vector>
 
+#include "bare/sockets.hpp"
+#include "bare/times.hpp"
+
 namespace {
+
+using weft::bare::cpu_ns;
+using weft::bare::fail;
+using weft::bare::Sockets;
+using weft::bare::wall_ns;
 
 constexpr std::size_t kBlockBytes = 4096;
 constexpr std::size_t kBlocks = 10'000;
@@ -49,34 +53,6 @@ constexpr Way kWays[] = {
     {"apart, 128, asked ahead", kBlockBytes, kApart, 128, true},
     {"apart, 256, asked ahead", kBlockBytes, kApart, 256, true},
     {"apart, 1024, asked ahead", kBlockBytes, kApart, 1024, true},
-};
-
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
-  std::exit(1);
-}
-
-/// Two ends of a tcp connection over loopback.
-struct Sockets {
-  Sockets() {
-    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const at = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener, at, size) != 0 || ::listen(listener, 1) != 0) fail("listen");
-    ::getsockname(listener, at, &size);
-    sends = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(sends, at, size) != 0) fail("connect");
-    receives = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (receives < 0) fail("accept");
-    ::close(listener);
-    const int on = 1;
-    ::setsockopt(sends, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  int sends = -1;
-  int receives = -1;
 };
 
 /// Receives all blocks of a round and says so with a byte, until the other end is closed.
@@ -122,21 +98,6 @@ void send_round(int socket, const Way& way, std::vector<iovec>& runs) {
   }
   std::byte done{};
   if (::recv(socket, &done, 1, 0) != 1) fail("recv");
-}
-
-/// Processor time of both ends.
-double cpu_ns() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto ns = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
-double wall_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 struct Cost {

@@ -6,10 +6,7 @@
 //   block_lists [BLOCKS [URL [UCX_TRANSPORT...]]]
 // URL is what the server listens on, tcp://127.0.0.1:0 unless it is said. UCX transports are by UCX's names;
 // with cma among them its error mode is none, as cma needs.
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +15,12 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "bare/times.hpp"
+
 namespace {
+
+using weft::bare::cpu_ns;
+using weft::bare::wall_ns;
 
 constexpr std::size_t kBlockBytes = 4096;
 // Blocks lie apart, as in a cache of pages.
@@ -60,21 +62,6 @@ std::uint64_t give_strided(weft::CallContext& context, std::uint64_t bytes) {
   context.set_attachment(
       {weft::AttachmentView::strided(answer_blocks(), blocks, kBlockBytes, kStride), weft::Buffer{}});
   return bytes;
-}
-
-/// Processor time of this process, which is client and server.
-double cpu_ns() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto ns = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
-double wall_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 /// The part of `memory` from the beginning of a page on.

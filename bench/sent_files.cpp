@@ -2,7 +2,6 @@
 // Says how fast a file goes over tcp, from the system's memory and from the disk: by bare sockets, with
 // sendfile and with a read into memory before each send, and by a stream whose items have what File read as
 // attachments; and the same stream out of memory. Median of several rounds, one after the other in each.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -20,17 +19,17 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "bare/sockets.hpp"
+
 namespace {
+
+using weft::bare::fail;
+using weft::bare::Sockets;
 
 constexpr std::size_t kItemBytes = std::size_t{1} << 20;
 constexpr std::size_t kItems = 256;
 constexpr std::size_t kFileBytes = kItems * kItemBytes;
 constexpr std::size_t kRounds = 5;
-
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
-  std::exit(1);
-}
 
 /// The file, which is gone from its folder at once.
 class TestFile {
@@ -66,30 +65,6 @@ const TestFile& test_file() {
   return file;
 }
 
-/// Two ends of a tcp connection over loopback.
-struct BareSockets {
-  BareSockets() {
-    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const at = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener, at, size) != 0 || ::listen(listener, 1) != 0) fail("listen");
-    ::getsockname(listener, at, &size);
-    sends = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(sends, at, size) != 0) fail("connect");
-    receives = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    ::close(listener);
-  }
-  ~BareSockets() {
-    ::close(sends);
-    ::close(receives);
-  }
-  int sends = -1;
-  int receives = -1;
-};
-
 void send_by_sendfile(int socket) {
   off_t at = 0;
   while (at < static_cast<off_t>(kFileBytes)) {
@@ -110,7 +85,7 @@ void send_by_read(int socket) {
   }
 }
 
-void measure_bare(const BareSockets& sockets, void (*send)(int)) {
+void measure_bare(const Sockets& sockets, void (*send)(int)) {
   std::jthread sender{send, sockets.sends};
   std::vector<std::byte> block(kItemBytes);
   for (std::size_t received = 0; received < kFileBytes;) {
@@ -166,7 +141,7 @@ int main() {
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};
-  const BareSockets sockets;
+  const Sockets sockets;
   const auto by_stream = [&](auto task) {
     if (!loop->block_on(std::move(task))) fail("a stream did not end as it should");
   };

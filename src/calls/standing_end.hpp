@@ -18,7 +18,7 @@ inline constexpr std::size_t kCallsEndedAtOnce = 512;
 
 /// End of the exchanges from one position of the byte stream on, on a connection that stands: the peer will
 /// not answer them. A part of them ends in each turn. Those that are left when it is destroyed are not told.
-/// What a goaway said of them holds when the peer also ends its side.
+/// The outcome that a goaway gives them holds when the peer also ends its side.
 ///
 /// Thread: its loop's.
 class StandingEnd final : private Ready {

@@ -408,24 +408,23 @@ TEST(Turns, AreSharedEvenlyByThoseWhoAskMuch) {
   world.run_until_idle();
 }
 
-TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchOfAttachmentsIsThere) {
+/// Moves all of a transfer each way, and looks at the turns of the server, then at those of the client.
+void expect_short_turns_of_each(std::size_t pipe, Client& (Transfers::*asking)()) {
   for (const auto side : {Transfers::Side::kServer, Transfers::Side::kClient}) {
     SCOPED_TRACE(side == Transfers::Side::kServer ? "server" : "client");
-    Transfers world{side, kWidePipe};
+    Transfers world{side, pipe};
     Metronome metronome{world.loop()};
-    ASSERT_NO_FATAL_FAILURE(world.move_all(world.other()));
+    ASSERT_NO_FATAL_FAILURE(world.move_all((world.*asking)()));
     expect_short_turns(world, metronome);
   }
 }
 
+TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchOfAttachmentsIsThere) {
+  expect_short_turns_of_each(kWidePipe, &Transfers::other);
+}
+
 TEST(Turns, AnswerASmallCallBetweenThePiecesOfItsOwnConnection) {
-  for (const auto side : {Transfers::Side::kServer, Transfers::Side::kClient}) {
-    SCOPED_TRACE(side == Transfers::Side::kServer ? "server" : "client");
-    Transfers world{side, kNarrowPipe};
-    Metronome metronome{world.loop()};
-    ASSERT_NO_FATAL_FAILURE(world.move_all(world.mover()));
-    expect_short_turns(world, metronome);
-  }
+  expect_short_turns_of_each(kNarrowPipe, &Transfers::mover);
 }
 
 }  // namespace

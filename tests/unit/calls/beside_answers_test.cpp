@@ -26,6 +26,7 @@ using wire::FrameFlags;
 constexpr std::uint64_t kGive = 12;
 constexpr std::uint64_t kPlain = 13;
 constexpr std::uint64_t kSchema = 22;
+constexpr std::size_t kLittleMemory = std::size_t{1} << 20;
 
 std::string request(std::uint64_t id, std::uint64_t method = kGive) {
   return frame_bytes(wire::RequestHead{.id = id, .method = method, .schema = kSchema}.header());
@@ -42,6 +43,17 @@ std::string upload(std::uint64_t id, std::uint64_t bytes) {
 std::string piece(wire::PieceHead head) {
   return frame_bytes(head.header(), {}, std::string(head.bytes, 'p'));
 }
+
+/// A request that is too long for kLittleMemory, in two parts, of which the first is so already.
+struct LongRequest {
+  explicit LongRequest(std::uint64_t id)
+      : LongRequest(frame_bytes(wire::RequestHead{.id = id, .method = kGive, .schema = kSchema}.header(),
+                                std::string(2 * kLittleMemory, 'a'))) {}
+  explicit LongRequest(const std::string& all)
+      : begin(all.substr(0, all.size() * 3 / 4)), rest(all.substr(begin.size())) {}
+  const std::string begin;
+  const std::string rest;
+};
 
 std::string cancel(std::uint64_t id) {
   return testing::control_bytes(wire::FrameType::kCancel, id);
@@ -252,54 +264,38 @@ TEST_F(BesideManyAnswers, APeerThatIsNotReadIsNotBlamedForItsSilence) {
 
 // The rest of it comes when the call that waited has been taken.
 TEST_F(BesideManyAnswers, ARequestThatIsRefusedWhileItArrivesIsTheOneThatIsRefused) {
-  RpcLimits limits;
-  limits.connection_memory_max = std::size_t{1} << 20;
-  begin(limits);
+  begin({.connection_memory_max = kLittleMemory});
   crowd(std::uint64_t{64} << 20);
-  const std::string long_request =
-      frame_bytes(wire::RequestHead{.id = 500, .method = kGive, .schema = kSchema}.header(),
-                  std::string(std::size_t{2} << 20, 'a'));
-  const std::size_t part = long_request.size() * 3 / 4;
-  rig_->peer_sends(request(100) + long_request.substr(0, part));
+  const LongRequest long_request{500};
+  rig_->peer_sends(request(100) + long_request.begin);
   ASSERT_EQ(ran, Ids{});
   given_bytes = 0;
   EXPECT_EQ(answers_within(1s), (Answers{{100, StatusCode::kOk}}));
-  rig_->peer_sends(long_request.substr(part));
+  rig_->peer_sends(long_request.rest);
   EXPECT_EQ(answers(), (Answers{{500, StatusCode::kResourceExhausted}}));
 }
 
 // The one that waited is refused for a reason of its own, and leaves the other its reason.
 TEST_F(BesideManyAnswers, ARequestThatIsRefusedKeepsItsReasonFromAnotherOfItsId) {
-  RpcLimits limits;
-  limits.connection_memory_max = std::size_t{1} << 20;
-  begin(limits);
+  begin({.connection_memory_max = kLittleMemory});
   crowd(std::uint64_t{64} << 20);
-  const std::string long_request =
-      frame_bytes(wire::RequestHead{.id = 500, .method = kGive, .schema = kSchema}.header(),
-                  std::string(std::size_t{2} << 20, 'a'));
-  const std::size_t part = long_request.size() * 3 / 4;
-  rig_->peer_sends(request(500) + long_request.substr(0, part));
+  const LongRequest long_request{500};
+  rig_->peer_sends(request(500) + long_request.begin);
   given_bytes = 0;
   EXPECT_EQ(answers_within(1s), (Answers{{500, StatusCode::kOk}}));
   EXPECT_EQ(ran, Ids{500});
-  rig_->peer_sends(long_request.substr(part));
+  rig_->peer_sends(long_request.rest);
   EXPECT_EQ(answers(), (Answers{{500, StatusCode::kResourceExhausted}}));
   EXPECT_EQ(ran, Ids{500});
 }
 
 TEST_F(BesideManyAnswers, RequestsThatAreRefusedWhileTheyArriveDoNotWaitAndDoNotRun) {
-  RpcLimits limits;
-  limits.connection_memory_max = std::size_t{1} << 20;
-  begin(limits);
+  begin({.connection_memory_max = kLittleMemory});
   crowd();
-  const auto long_request = [](std::uint64_t id) {
-    return frame_bytes(wire::RequestHead{.id = id, .method = kGive, .schema = kSchema}.header(),
-                       std::string(std::size_t{2} << 20, 'a'));
-  };
   for (const std::uint64_t id : {500, 501}) {
-    const std::string all = long_request(id);
-    rig_->peer_sends(all.substr(0, all.size() * 3 / 4));
-    rig_->peer_sends(all.substr(all.size() * 3 / 4));
+    const LongRequest long_request{id};
+    rig_->peer_sends(long_request.begin);
+    rig_->peer_sends(long_request.rest);
   }
   EXPECT_EQ(answers(),
             (Answers{{500, StatusCode::kResourceExhausted}, {501, StatusCode::kResourceExhausted}}));

@@ -171,7 +171,7 @@ class Outbox {
   bool extend_limit(std::size_t bytes) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
-  // What is queued next goes to `to`; its position in the byte stream is the same.
+  // The next bytes that are queued go to `to`; its position in the byte stream is the same.
   void move_cursor(std::byte* to) noexcept {
     origin_ += reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(cursor_);
     cursor_ = to;
