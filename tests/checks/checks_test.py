@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the checks that compute something: sizes of classes, names, the sources that a change concerns, how they are joined."""
+"""Tests of the checks that compute something: names, the sources that a change concerns, how they are joined."""
 
 import pathlib
 import tempfile
 import unittest
 
 from changed_sources import Change, change_of, choose, includers_of, said_something
-from class_sizes import class_sizes
 from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
@@ -14,60 +13,6 @@ from layers import judge_program, unused_edges
 from project_files import project_files
 from public_names import code_of_page, declarations, declared_name
 from rules import clauses_in_place_of_subjects, names_in_unnamed_spaces
-
-SHAPE = """
-/// A comment with a { and a ; in it.
-enum class Kind { kOne, kTwo };
-template <typename T>
-class Shape final : public Base<T> {
- public:
-  explicit Shape(int sides) : sides_(sides), names_{"a;", "{"} {}
-  Shape(const Shape&) = delete;
-  bool operator==(const Shape& other) const { return sides_ == other.sides_; }
-  virtual void draw() = 0;
-  std::function<void(int)> hook;
-  using Name = int;
-  friend class Other;
-  struct Inner {
-    int one;
-    int two() const;
-  };
-
- private:
-  static constexpr int kMost = 3;
-  int sides_{4}, corners_ = 4;
-  std::vector<std::pair<int, int>> edges_;
-  std::size_t bytes_ = sizeof(int);
-};
-"""
-
-
-class ClassSizes(unittest.TestCase):
-    def test_functions_and_data_members_are_told_apart(self) -> None:
-        sizes = {size.name: (size.functions, size.data) for size in class_sizes("shape.hpp", SHAPE)}
-        self.assertEqual(sizes, {"Shape": (4, 5), "Inner": (1, 1)})
-
-    def test_a_private_struct_counts_in_the_class_that_has_one(self) -> None:
-        text = """
-class Whole {
-  struct Had { int one; void two(); struct Deeper { int three; }; Deeper deeper; };
- public:
-  struct Shown { int one; };
-  enum class Kind { kOne };
- private:
-  struct Unused { int one; };
-  void call();
-  std::unique_ptr<Had> had_;
-  Shown shown_{1};
-};
-"""
-        sizes = {size.name: (size.functions, size.data) for size in class_sizes("x.hpp", text)}
-        self.assertEqual(sizes["Whole"], (2, 4))
-        self.assertEqual((sizes["Had"], sizes["Deeper"]), ((1, 2), (0, 1)))
-
-    def test_a_declaration_without_a_body_is_no_class(self) -> None:
-        self.assertEqual(list(class_sizes("x.hpp", "class Later;\nstruct Also;\nvoid f(struct Also&) {}\n")), [])
-
 
 UNNAMED = """
 namespace weft {

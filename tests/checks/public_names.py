@@ -9,9 +9,12 @@ What no user is shown belongs into weft::detail, also what users meet without wr
 import re
 from collections.abc import Iterator
 
-from class_sizes import NOISE
 from project_files import cpp_files, project_files, read
 
+# Comments, strings, characters and preprocessor lines say nothing about a class and may hold braces.
+NOISE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\'|^[ \t]*#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE
+)
 NAMESPACE = re.compile(r"\bnamespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:class|struct|enum class|concept|using)\s+(?:\[\[[^\]]*\]\]\s*)?(\w+)")
 FUNCTION_OR_CONSTANT = re.compile(r"(\w+)\s*(?:\(|=|\{\}|$)")

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import capabilities
-import class_sizes
 import front_door
 import layers
 import public_names
 from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
-# A class is held small by class_sizes; this only keeps many small things from gathering in one file.
 CPP_LINES_MAX = 800
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LINE_COMMENT = re.compile(r"//.*")
@@ -193,7 +191,6 @@ RULES = {
     "front_door": front_door.problems,
     "licence_lines": licence_lines,
     "small_files": small_files,
-    "small_classes": class_sizes.problems,
     "header_guards": header_guards,
     "no_silent_catch_all": no_silent_catch_all,
     "doc_comments_have_subjects": doc_comments_have_subjects,
