@@ -67,11 +67,11 @@ class NotBuilt final : public detail::Transport {
  public:
   NotBuilt(std::string scheme, std::string why) : scheme_(std::move(scheme)), why_(std::move(why)) {}
   bool handles(std::string_view scheme) const override { return scheme == scheme_; }
-  Result<std::unique_ptr<detail::Listener> > listen(Loop&, const detail::Url& url) override {
+  Result<std::unique_ptr<detail::Listener>> listen(Loop&, const detail::Url& url) override {
     return missing(url);
   }
-  Task<Result<std::unique_ptr<detail::Connection> > > connect(Loop&, detail::Url url,
-                                                              detail::ConnectOptions) override {
+  Task<Result<std::unique_ptr<detail::Connection>>> connect(Loop&, detail::Url url,
+                                                            detail::ConnectOptions) override {
     co_return missing(url);
   }
 
