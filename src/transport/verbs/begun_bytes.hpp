@@ -9,30 +9,30 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// The beginning of what is to be sent that is begun, one span behind the other: offers, each of which keeps
-/// its memory registered, and bytes that were sent.
+/// Bytes at the front of the send order that have been started, as a queue of spans: offers, each of which
+/// keeps its memory registered, and bytes already sent in messages.
 ///
 ///   done <-take_done()-- | offered | sent | offered | offered | sent | ... | <-add_offer(), add_sent()--
 ///
-/// Spans are done from the beginning on: what was sent when it comes first, an offer as far as it was
-/// fetched. Thread: its loop's.
+/// Spans complete in order from the front: sent bytes complete as soon as they reach the front, an offer as
+/// far as the peer has fetched it. Thread: the loop's.
 class BegunBytes {
  public:
   /// Throws std::bad_alloc.
   BegunBytes();
 
-  /// All that is begun.
+  /// Number of started bytes.
   std::size_t bytes() const noexcept { return bytes_; }
   /// Offers among it.
   std::size_t offers() const noexcept { return offers_; }
   /// take_done() has something to return.
   bool has_done() const noexcept { return fetched_ > 0; }
 
-  /// Adds an offer at the end. There are at most kOffersMax, each with at most one span of what was sent
+  /// Adds an offer at the end. At most kOffersMax offers exist, and each has at most one span of sent bytes
   /// before it.
   void add_offer(std::size_t bytes, std::shared_ptr<const Registration> memory);
   void add_sent(std::size_t bytes);
-  /// The next `bytes` of what is offered were fetched.
+  /// Records that the peer fetched the next `bytes` of the offers.
   void fetched(std::size_t bytes) noexcept { fetched_ += bytes; }
   /// Returns how many bytes from the beginning on are done since this was called last; they are begun no
   /// more.

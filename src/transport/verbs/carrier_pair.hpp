@@ -23,8 +23,8 @@ class CarrierPair {
   CarrierPair(const CarrierPair&) = delete;
   CarrierPair& operator=(const CarrierPair&) = delete;
 
-  /// Makes it on the LoopDevice's port, or on `port` if that is not 0. What comes to it is `carrier`'s.
-  /// Errors: what the device does not grant. Throws std::bad_alloc.
+  /// Creates the queue pair on the LoopDevice's port, or on `port` if it is not 0. `carrier` receives its
+  /// completions. Errors: resources that the device does not grant. Throws std::bad_alloc.
   Status make(std::uint8_t port, VerbsCarrier& carrier);
   bool empty() const noexcept { return pair_ == nullptr; }
   verbs::QueuePair& queue_pair() const noexcept { return *pair_; }

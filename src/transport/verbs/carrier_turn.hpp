@@ -10,11 +10,11 @@ namespace weft::detail::verbs_carrier {
 
 struct StarvedTag;
 
-/// The turn in which a carrier tells its owner what happened, and the failure that there is to tell.
+/// Schedules the turn in which a carrier notifies its owner, and holds a failure until then.
 ///
-///   quiet --touch()--> scheduled --the loop's turn--> quiet      close() from both: nothing is told after it
+///   quiet --touch()--> scheduled --the loop's turn--> quiet      close() from both: no notification follows it
 ///
-/// Nothing is told inside a completion: whoever notes something there touches this. Thread: its loop's.
+/// A completion handler never notifies the owner; it records the event and calls touch(). Thread: the loop's.
 class CarrierTurn : public Ready, public ListHook<StarvedTag> {
  public:
   /// `run` gets this.

@@ -11,8 +11,8 @@ namespace weft::detail::verbs_carrier {
 
 class VerbsCarrier;
 
-/// Names a carrier for as long as nobody else can have the name: a device gives the number of a queue pair
-/// that is gone to another one.
+/// Names a carrier uniquely over time. The number of its queue pair is not enough: a device reuses the
+/// numbers of destroyed queue pairs.
 struct CarrierName {
   std::uint32_t queue_pair = 0;
   std::uint64_t serial = 0;
@@ -21,7 +21,7 @@ struct CarrierName {
 /// The carriers of a loop over a device, by the numbers of their queue pairs. Thread: the loop's.
 class CarriersByPair {
  public:
-  /// Hands `carrier` what comes to the queue pair of that number from now on. Throws std::bad_alloc.
+  /// Routes completions of the queue pair with this number to `carrier` from now on. Throws std::bad_alloc.
   CarrierName join(std::uint32_t queue_pair, VerbsCarrier& carrier);
   void leave(std::uint32_t queue_pair) noexcept { carriers_.erase(queue_pair); }
   /// Null for one that has left, or never was here.

@@ -50,7 +50,7 @@ struct CmAddress {
 /// 20
 inline constexpr std::size_t kCmRequestBytes = 20;
 std::array<std::byte, kCmRequestBytes> encode_request(const CmToken& token) noexcept;
-/// Nothing for whatever encode_request() does not make; zeros may follow.
+/// Returns nothing unless encode_request() made the data. Zeros may follow the data.
 std::optional<CmToken> decode_request(Bytes private_data) noexcept;
 
 }  // namespace weft::detail::verbs_carrier

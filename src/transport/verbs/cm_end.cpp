@@ -197,7 +197,7 @@ void CmEnd::on_cm_event(const verbs::CmEvent& event) {
   }
 }
 
-// An event that is out of turn is nobody's: the system sends none such.
+// The connection manager sends no event out of order, so such an event is ignored.
 Status CmEnd::take(const verbs::CmEvent& event) {
   if (event.kind == Kind::kAddressResolved && state_ == State::kResolving) {
     if (Status failed = make_carrier(); !failed.ok()) return failed;

@@ -26,20 +26,20 @@ class CmSupport {
   ~CmSupport() = default;
 };
 
-/// One end of a carrier whose queue pair is connected by rdma_cm. The side that connected the base carrier
-/// connects here too:
+/// One end of a carrier whose queue pair rdma_cm connects. The side that connected the base carrier also
+/// starts the rdma_cm connection:
 ///
 ///   connecting side                                    listening side
 ///   kMade        address: terms           <-- base --> address: terms, port, token      kMade
 ///   kResolving   address, device, route                                                 kAwaiting
 ///   kRequested   request with the token   ---- cm ---> request                          kRequest
-///   kSearching   the way is looked for                 the way is looked for            kSearching
+///   kSearching   looks for the route                   looks for the route              kSearching
 ///   kConnected   establish                <--- cm ---- accept                           kConnected
 ///
-/// Only when the system has found the route, or the request is there, the device is known: the queue pair is
-/// made then (`carrier_`). It stays rdma_cm's connection until the end: when that fails, or the device goes,
-/// the carrier has failed; when the peer ends it, the base carrier says how that is meant. In kFailed and
-/// kShut nothing is told to the owner any more.
+/// The device is known only when the system has resolved the route or the request has arrived; the queue pair
+/// (`carrier_`) is created then. It belongs to the rdma_cm connection until the end. If that connection fails
+/// or the device disappears, the carrier has failed. If the peer disconnects, the base carrier decides how to
+/// treat it. In kFailed and kShut the owner receives no further notification.
 class CmEnd final : public CarrierEnd, private CmHandler {
  public:
   /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP

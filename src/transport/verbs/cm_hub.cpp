@@ -113,7 +113,7 @@ void CmHub::on_ready(Readiness) {
   take_events();
 }
 
-// Whoever floods the listener does not keep the loop from its other work.
+// Takes a bounded number of events, so that a flood of requests does not block the loop.
 void CmHub::take_events() {
   const std::shared_ptr<CmHub> self = shared_from_this();
   verbs::CmEvent event;

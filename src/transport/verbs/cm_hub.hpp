@@ -51,9 +51,9 @@ class CmHandler {
   ~CmHandler() = default;
 };
 
-/// Shares rdma_cm among the connections of one loop: the channel that all events come by, and, as soon as
-/// somebody awaits a request, a listener at all addresses. Requests without a token that is awaited are
-/// refused at once, whoever sends them. Ends with the last connection. Thread: the loop's.
+/// Shares rdma_cm among the connections of one loop: the event channel and, once a connection awaits a
+/// request, a listener on all addresses. Requests without an awaited token are rejected immediately, whatever
+/// their source address. Destroyed with its last connection. Thread: the loop's.
 class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> {
   struct Private {
     explicit Private() = default;

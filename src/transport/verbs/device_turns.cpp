@@ -21,7 +21,7 @@ struct Candidate {
 
 }  // namespace
 
-// A device whose node nobody knows is as good as any.
+// A device with an unknown NUMA node ranks as equal to any other.
 int DeviceTurns::distance(int from, const std::string& device) const {
   const int to = from < 0 ? -1 : driver_.numa_node(device.c_str());
   if (to < 0) return -1;

@@ -17,9 +17,9 @@ class DeviceTurns {
   /// `driver` outlives this.
   DeviceTurns(verbs::Driver& driver, DeviceChoice choice) noexcept : driver_(driver), choice_(choice) {}
 
-  /// `devices` in the order in which this call's connection, of a loop on the calling thread, tries them.
-  /// Those that are equally good come first in turn; then what is further away, for when none of those can be
-  /// had.
+  /// Returns `devices` in the order in which the next connection should try them, for a loop on the calling
+  /// thread. Devices on the thread's NUMA node come first and rotate from call to call; more distant devices
+  /// follow as a fallback.
   std::vector<std::string> next(std::vector<std::string> devices);
 
  private:

@@ -23,11 +23,12 @@ class FetchedNotice final : private TurnEndHook {
                 void* context) noexcept
       : protocol_(protocol), turn_(turn), on_late_(on_late), context_(context) {}
 
-  /// Lets wait what was fetched until now, and in this turn.
+  /// Delays the notice for everything fetched so far and for the rest of this turn.
   void begin() noexcept { turn_.at_turn_end(*this); }
-  /// It is told by itself as soon as may be, or was told.
+  /// Stops the delay: the notice is about to be sent, or was sent.
   void end() noexcept { TurnEndHook::unlink(); }
-  /// Nothing else is to be told, and this is not yet: it is not so much that its sender may wait for it.
+  /// True while the notice may wait: nothing else is due to be sent, and the fetched bytes are too few to
+  /// block their sender.
   bool waits() const noexcept {
     return TurnEndHook::queued() && protocol_.wanted() == bit_of(MessageKind::kFetched) &&
            protocol_.value_of(MessageKind::kFetched) <= kFetchedWaitsMax;

@@ -72,7 +72,8 @@ class FetchedOffers::Batch {
                          registration_->lkey()};
     return true;
   }
-  /// Reads the offer at `index` into what was listed. Returns who keeps that registered.
+  /// Reads the offer at `index` into the listed landing memory. Returns the owner that keeps the memory
+  /// registered.
   const std::shared_ptr<const Registration>& add(const verbs::RemoteMemory& from,
                                                  std::size_t index) noexcept {
     reads_[size_] = {from, std::span{segments_}.subspan(begin_, end_ - begin_)};
@@ -213,8 +214,9 @@ bool FetchedOffers::begin(const Batch& batch) noexcept {
   return begun == batch.reads().size();
 }
 
-// The first offer behind the landing, when all of that is begun; else 0. Those that were withdrawn are kept
-// although the peer has its answer, and may be as many as it may offer: none are added to them.
+// Index of the first offer behind the landing once reads of the whole landing have begun, otherwise 0.
+// Withdrawn offers stay in the table although the peer has its answer, and may fill it, so nothing is added
+// behind them.
 std::size_t FetchedOffers::behind_landing(std::size_t left) noexcept {
   std::uint64_t offered = 0;
   const std::size_t end = parts_in_front();
@@ -251,7 +253,7 @@ std::size_t FetchedOffers::read_whole(std::size_t index, std::uint64_t bytes, La
   return begin(batch) ? end : 0;
 }
 
-// Parts of the offers that stand one behind the other at the beginning of what came.
+// Number of parts of consecutive offers at the front of the inbox.
 std::size_t FetchedOffers::parts_in_front() noexcept {
   std::size_t parts = 0;
   for (std::size_t places = inbox_.offers_in_front(); places > 0; ++parts) {
@@ -260,7 +262,7 @@ std::size_t FetchedOffers::parts_in_front() noexcept {
   return parts;
 }
 
-// Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
+// Lists consecutive offers at the front of the inbox, as far as they belong to this landing.
 bool FetchedOffers::list(Batch& batch, Landing landing, bool whole) noexcept {
   std::size_t places = inbox_.offers_in_front();
   for (std::size_t i = 0; places > 0 && !landing.at_end(); ++i) {

@@ -19,28 +19,28 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// The peer's offers, each of which has its place in the inbox, and the reads by which our device fetches
-/// them.
+/// The peer's offers, each with its place in the inbox, and the RDMA reads by which our device fetches them.
 ///
-///   kWaits --begin_reads() into the landing--> kIsRead --on_read()--> kRead --told: fetched--> gone
+///   kWaits --begin_reads() into the landing--> kIsRead --on_read()--> kRead --report fetched--> gone
 ///      |
-///      |--skip(): nobody wants it: told: fetched--> gone
-///      '--no landing that the device knows, or withdrawn: told: declined--> gone
+///      |--skip(): the landing was given up: report fetched--> gone
+///      '--landing memory not registered, or withdrawn: report declined--> gone
 ///
-/// A read has one place at the peer, and fills up to `segments_max` runs of a landing. So an offer that
-/// names several runs consists of as many parts, one whose landing has more runs is parted, and each part
-/// goes that way on its own. Parts of an offer have one place in the inbox together, and are told together,
-/// as far as they were read.
+/// One read has one remote address and fills up to `segments_max` runs of a landing. So an offer of several
+/// runs has one part per run, an offer whose landing has more runs is split further, and each part goes
+/// through the states on its own. The parts of an offer share one place in the inbox and are reported
+/// together, as far as they were read.
 ///
-/// What stands behind the landing may be read ahead, each offer whole or not at all, to the place that it
-/// will land in. It stays where it is in the inbox, and is answered and reported when its turn comes.
+/// Offers behind the current landing may be read ahead into their final place, each offer whole or not at
+/// all. Such an offer keeps its place in the inbox and is reported in its turn.
 ///
-/// They begin to be read in their order, so those that wait are behind the others. What stands in the inbox
-/// behind one that is declined was for the bytes after it, and goes with it; so does all that comes:
+/// Reads begin in order, so waiting offers are behind the others. Everything in the inbox behind a declined
+/// offer depends on the declined bytes and is dropped with it, and so is everything that arrives until the
+/// peer restarts:
 ///
-///   taking --an offer is declined--> declining: all is dropped --the peer's kAgain--> taking
+///   taking --an offer is declined--> declining: drops everything --the peer's kAgain--> taking
 ///
-/// Answers are noted in the protocol; who calls sends them. Thread: its loop's.
+/// This class records answers in the protocol; the caller sends them. Thread: the loop's.
 class FetchedOffers {
  public:
   /// Throws std::bad_alloc.
@@ -53,10 +53,10 @@ class FetchedOffers {
 
   /// An offer came. Impossible ones are misbehaviour.
   void offered(Bytes content) noexcept;
-  /// The peer asks for an answer to all of them, soon: those that wait were declined, and the rest is
-  /// answered as soon as it was read.
+  /// Records that the peer withdraws its offers and wants an answer to all of them soon: waiting offers are
+  /// declined, the others are answered as soon as their reads complete.
   void withdrawn() noexcept;
-  /// The peer does not know yet that something was declined: all that comes is to be dropped.
+  /// True while the peer does not know of a declined offer yet: everything that arrives is dropped.
   bool declining() const noexcept { return declining_; }
   /// The peer knows, and begins again where the first was that was declined. Misbehaviour if there was none.
   void comes_again() noexcept;
@@ -67,9 +67,9 @@ class FetchedOffers {
   /// The first one that is being read was read.
   void on_read() noexcept;
 
-  /// The inbox begins with an offer: the next step of fetching into `landing`, one call begins to read, a
-  /// later one reports it. `whole`: the landing is listed to its end. Nothing when the landing does not go on
-  /// with memory that the device knows: what waits is to be declined.
+  /// Advances the offer at the front of the inbox into `landing`: one call begins the read, a later call
+  /// reports its result. `whole`: `landing` lists the landing to its end. Returns nothing when the landing
+  /// does not continue in registered memory; the caller then declines the waiting offers.
   std::optional<Moved> fetch(std::span<const iovec> landing, bool whole) noexcept;
   /// Declines all offers that wait, and drops what stands behind the first of them; `give_back` gets the
   /// slots.
@@ -85,10 +85,10 @@ class FetchedOffers {
       }
     }
   }
-  /// Begins to read what is offered behind the landing as well, of which `left` bytes are to come, if all of
-  /// these are offered and being read: it goes attachment by attachment, each of which is one offer and has
-  /// one message before it, whose bytes `at` gives. `ahead` says where they land, and fetch() is given the
-  /// same place when their turn comes, or skip() is called.
+  /// Also begins reads of offers behind the current landing, of which `left` bytes are still to come, once
+  /// all offers of the landing are being read. Works attachment by attachment: each is one offer with one
+  /// message before it, whose bytes `at` returns. `ahead` returns the landing of each. A later fetch() must
+  /// pass the same landing, or skip() must be called.
   template <typename At>
   void read_ahead(std::size_t left, LandingsAhead& ahead, At at) {
     std::size_t offer = behind_landing(left);
@@ -100,8 +100,8 @@ class FetchedOffers {
       place += 2;
     }
   }
-  /// Nobody wants the next `bytes`: those that are offered at the beginning count as fetched. Returns how
-  /// many.
+  /// Skips the next `bytes` because their landing was given up: offers at the front count as fetched. Returns
+  /// the number of skipped bytes.
   std::size_t skip(std::size_t bytes) noexcept;
   /// True while the device reads into the landing or, with `ahead`, into any memory.
   bool reads_under_way(bool ahead = true) noexcept;
@@ -117,7 +117,7 @@ class FetchedOffers {
     enum class State : std::uint8_t { kWaits, kIsRead, kRead };
     verbs::RemoteMemory from{};
     State state = State::kWaits;
-    bool withdrawn = false;  ///< the peer is told of its end as soon as it is read
+    bool withdrawn = false;  ///< the peer receives the end of the offer as soon as the read completes
     bool told = false;
     bool goes_on = false;         ///< the next one is a part of the same offer
     const void* place = nullptr;  ///< where it is or was read to

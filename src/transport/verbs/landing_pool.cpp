@@ -43,7 +43,7 @@ LandingPool::LandingPool(std::shared_ptr<Registrations> registrations, const Lim
 
 LandingPool::~LandingPool() = default;
 
-// What is not wanted any more is let go of outside of the lock: ending a registration takes long.
+// Unneeded blocks are released outside the lock: deregistration is slow.
 Buffer LandingPool::acquire(std::size_t size, TimePoint now) noexcept {
   const std::size_t rounded = size_class(size);
   if (rounded < size || rounded > limits_.bytes_max) return {};
@@ -147,7 +147,7 @@ bool LandingPool::trim(TimePoint now) noexcept {
   return registered_ > 0;
 }
 
-// Under the lock. Those that have been unused since then, or longer.
+// Requires the lock. Moves blocks that have been unused since `then` or longer into `unwanted`.
 void LandingPool::release_idle_since(TimePoint then, Blocks& unwanted) noexcept {
   for (auto& [bytes, blocks] : idle_) {
     auto end = blocks.begin();

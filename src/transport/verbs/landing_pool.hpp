@@ -14,9 +14,10 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Registered memory that attachments land in, so that the device can put them there itself. Of a device;
-/// pieces come back from whatever thread drops the attachment last, even after the pool's other users ended.
-/// Peers cannot read it: it holds one peer's bytes now and another's later. Thread: any.
+/// Registered memory for incoming attachments, so that the device can write them in place. One pool per
+/// device. Any thread may drop the last reference to a piece, even after the other users of the pool ended.
+/// Peers cannot read the memory remotely, because it holds the bytes of different peers over time. Thread:
+/// any.
 class LandingPool : public std::enable_shared_from_this<LandingPool> {
  public:
   struct Limits {
@@ -33,9 +34,10 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   /// `size` bytes, not zeroed. Empty when the budget is used up or the system gives no more: other memory
   /// does as well then, only slower.
   Buffer acquire(std::size_t size, TimePoint now) noexcept;
-  /// Gives back to the system what nobody has used for a while. True while there is more, used or not.
+  /// Returns memory to the system that was unused for a while. True while the pool still has memory, used or
+  /// unused.
   bool trim(TimePoint now) noexcept;
-  /// Says whether somebody will call trim(): without it, nothing that is unused is kept.
+  /// Sets whether a caller will call trim(). Without trim() the pool keeps no unused memory.
   void attend(bool attended) noexcept;
 
   std::size_t registered_bytes() const;

@@ -18,7 +18,7 @@ ChunkRef LentMessages::lend(std::uint32_t slot, std::size_t end, const CarrierNa
   ChunkRef chunk =
       loop_device_.loop().chunks().lend({head + kMessageHeaderBytes, end - kMessageHeaderBytes}, *this);
   if (!chunk) return {};
-  // Where the message's head was, which nobody needs any more.
+  // The message's header is no longer needed, so its place holds the slot number.
   store_le(head, slot);
   store_le(head + 4, carrier.queue_pair);
   store_le(head + 8, carrier.serial);

@@ -13,8 +13,8 @@ namespace weft::detail::verbs_carrier {
 class LoopDevice;
 class ReceivePool;
 
-/// Messages that are looked at where they lie, in slots of a loop's receives, by whoever holds the chunk.
-/// Such a message may outlive its carrier; the LoopDevice lives as long as any. Thread: its loop's.
+/// Messages that are read in place, in slots of a loop's receives, by the holder of a chunk. Such a message
+/// may outlive its carrier. The LoopDevice outlives all of them. Thread: the loop's.
 class LentMessages final : private ChunkLender {
  public:
   LentMessages(LoopDevice& loop_device, ReceivePool& receives, CarriersByPair& carriers) noexcept

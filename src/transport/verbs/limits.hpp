@@ -13,8 +13,8 @@ inline constexpr std::size_t kMessageBytesMax = 1024 * 1024;
 /// Two that are kept, and two so that one message may travel while the other is taken.
 inline constexpr std::size_t kCreditsMin = 4;
 inline constexpr std::size_t kCreditsMax = 4096;
-/// All that is sent is copied into the message once, so bytes that stay where they are until then are not
-/// copied before; below this the entry of their own costs more.
+/// Minimum size for a lease. Every sent byte is copied into a message once, so a leased byte is not copied
+/// earlier; below this size the extra queue entry costs more than the copy.
 inline constexpr std::size_t kLeaseBytesMin = 1024;
 /// Memory of a message that holds no bytes, where the device takes none inline.
 inline constexpr std::size_t kControlBytes = 64;
@@ -43,14 +43,14 @@ inline constexpr std::size_t kRunsOfferedMax = 32;
 inline constexpr std::size_t kRunBytesMin = 2 * 1024;
 /// Pieces of bytes that go in the message of the offer behind them: what heads and small frames are made of.
 inline constexpr std::size_t kPiecesBeforeMax = 8;
-/// Fetched bytes of which their sender need not hear before the turn ends. With more of them it may be
+/// Fetched bytes that may go unreported until the end of the turn. A sender with more unreported bytes may be
 /// waiting for its memory.
 inline constexpr std::size_t kFetchedWaitsMax = 256 * 1024;
-/// Offers that a receiver keeps: those that were withdrawn while they were read, which it has not taken yet,
-/// and as many new ones.
+/// Number of offers that a receiver keeps: offers withdrawn while they were read and not yet taken, and as
+/// many new offers.
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
-/// Work requests by which a device is told at once to read, at most; of the places for requests a quarter is
-/// left to messages, so that these pass a long list.
+/// Maximum number of read requests that a device executes at once. A quarter of the send queue stays reserved
+/// for messages, so that messages can pass a long list.
 inline constexpr std::size_t kReadsAtOnce = 16;
 /// Runs of a landing that one of them fills. An entry takes 16 bytes of each place of a queue pair: 16 make
 /// 5 KiB for each connection, and twice as many would save hardly a hundredth of the time.
@@ -60,18 +60,18 @@ inline constexpr std::size_t kLandingRunsMax = 64;
 /// Bytes of reads that are begun at once after which one of them is reported, besides the last: so the next
 /// ones begin while some are still under way.
 inline constexpr std::size_t kReadBytesPerReport = 32 * 1024;
-/// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
+/// Limit of the back-off after declined offers: a sender whose offers were declined offers every second, then
+/// every fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;
-/// Time for which the carriers of a loop together wait for memory that is to be given back; half of it the
-/// first one, which is given up then. After that they may wait for a part of the time that has passed (see
-/// ReclaimTime).
+/// Total time for which the carriers of one loop wait for a device to return memory. The first carrier gets
+/// half of it and is then given up. The allowance grows again slowly with time (see ReclaimTime).
 inline constexpr Duration kReclaimInAll = std::chrono::milliseconds{100};
 inline constexpr int kReclaimRest = 20;
 /// Time that a peer has to answer when offers are withdrawn.
 inline constexpr Duration kAnswerAtMost = kReclaimInAll / 2;
 /// Interval at which unused memory is looked for.
 inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
-/// Time for which an end waits for the device to say what has arrived.
+/// Time for which a closing end waits for the device to report arrived messages.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;
 /// Time for which a queue pair outlives its carrier at most, for the device to give back a receive that it

@@ -81,7 +81,7 @@ Buffer LoopDevice::landing_memory(std::size_t bytes) noexcept {
   return memory;
 }
 
-// A queue pair of which nobody is found was another loop's, or has ended since.
+// A queue pair that is not found belonged to another loop, or has been destroyed since.
 void LoopDevice::on_queue_pair_event(const verbs::DeviceEvent& event) {
   VerbsCarrier* const carrier = carriers_.find(event.queue_pair);
   if (carrier == nullptr) return;

@@ -21,13 +21,13 @@
 namespace weft::detail::verbs_carrier {
 
 /// Shares a device among the carriers of one loop: the completion queue, the receives, and registered memory.
-/// Ends with the last of them.
+/// Destroyed with the last carrier.
 ///
-///   receives()  shared receives, and to whom they are promised
-///   lent()      messages that are looked at in place
-///   sends()     memory to send from, and who waits for it
+///   receives()  shared receives, and the carriers to which they are promised
+///   lent()      messages that are read in place
+///   sends()     memory to send from, and the carriers that wait for it
 ///   retired()   queue pairs that outlive their carriers
-///   carriers()  whose a completion or an event is
+///   carriers()  the carrier of each completion or event
 ///
 /// Thread: the loop's.
 class LoopDevice final : public std::enable_shared_from_this<LoopDevice> {

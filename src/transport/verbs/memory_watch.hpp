@@ -9,8 +9,8 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Looks now and then for memory that nobody uses any more, of attachments and of receives, until there is
-/// nothing to find: a loop at rest is not woken. Thread: its loop's.
+/// Looks periodically for unused memory of attachments and receives, and stops when there is none, so that an
+/// idle loop is not woken. Thread: the loop's.
 class MemoryWatch final : private Timer {
  public:
   MemoryWatch(Loop& loop, ReceivePool& receives, LandingPool& landings) noexcept

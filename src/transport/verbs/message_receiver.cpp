@@ -42,7 +42,7 @@ bool MessageReceiver::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
   return take_kind(*header, slot, content);
 }
 
-// Its bytes are to be received, unless they are behind something that is declined.
+// Keeps the bytes for receive(), unless they follow a declined offer.
 bool MessageReceiver::keep(std::uint32_t slot, std::size_t bytes) noexcept {
   if (bytes == 0 || offers_.declining()) return false;
   inbox_.add_bytes(slot, kMessageHeaderBytes + bytes);

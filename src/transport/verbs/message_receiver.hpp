@@ -21,15 +21,15 @@ namespace weft::detail::verbs_carrier {
 
 class LoopDevice;
 
-/// Takes in what comes to a carrier, judges it, and keeps it until it is received.
+/// Accepts the messages of a carrier, validates them, and keeps them until they are received.
 ///
-///   a message comes --arrived()--> control: taken at once, its slot is given back
+///   a message arrives --arrived()--> control: processed at once, its slot is returned
 ///                         |
-///                         '--> bytes: its slot waits in the inbox --receive()--> copied, given back
+///                         '--> bytes: its slot waits in the inbox --receive()--> copied, returned
 ///                                              |
-///                                              '--receive_in_place()--> lent --lent_returned()--> given back
+///                                              '--receive_in_place()--> lent --lent_returned()--> returned
 ///
-/// Control that follows is sent before any of these returns. Thread: its loop's.
+/// Control messages that result from these steps are sent before each call returns. Thread: the loop's.
 class MessageReceiver final : private ReadOwner {
  public:
   MessageReceiver(LoopDevice& loop_device, MessageProtocol& protocol, MessageSender& sender,
@@ -46,11 +46,12 @@ class MessageReceiver final : private ReadOwner {
   void lent_returned() noexcept;
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
-  /// Fetches what is offered behind a landing that is being fetched, of which `left` bytes are to come.
+  /// Fetches offers behind the landing that is being fetched, of which `left` bytes are still to come.
   void read_ahead(std::size_t left, LandingsAhead& ahead);
   /// `name` is the carrier's.
   ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);
-  /// Nobody wants the next `bytes`: those of them that are offered are not fetched. Returns how many.
+  /// Skips the next `bytes` because their landing was given up: offered bytes among them are not fetched.
+  /// Returns the number of skipped bytes.
   std::size_t skip(std::size_t bytes) noexcept;
   /// Nothing comes any more: gives all slots back that are not lent.
   void end() noexcept;

@@ -15,12 +15,13 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Decides when a carrier's messages are given to the device: bytes while there is credit and a place for
-/// them, control as soon as it may be.
+/// Decides when messages of a carrier go to the device: data when credit and a send queue entry are
+/// available, control messages as soon as possible.
 ///
-///   made --connected()--> connected --peer_ready()--> open: what is sent arrives
+///   made --connected()--> connected --peer_ready()--> open: sent messages arrive
 ///
-/// Before it is open, control waits; bytes are sent by those only who heard the peer. Thread: its loop's.
+/// Before the open state, control messages wait, and data is sent only after a message of the peer arrived.
+/// Thread: the loop's.
 class MessageSender final : public RendezvousQueue {
  public:
   MessageSender(MessageProtocol& protocol, SendQueue& queue, CarrierTurn& turn) noexcept
@@ -31,7 +32,7 @@ class MessageSender final : public RendezvousQueue {
   void take_terms(const CarrierTerms& peers) noexcept;
   void connected() noexcept;
   bool is_connected() const noexcept { return connected_; }
-  /// The peer's end is connected: what is sent before gets lost.
+  /// Records that the peer's end is connected. Messages sent before that are lost.
   void peer_ready() noexcept;
 
   /// The longest message that the peer takes, head included.
@@ -53,7 +54,7 @@ class MessageSender final : public RendezvousQueue {
 
   /// That something was fetched may be told with bytes that leave in this turn.
   void let_fetched_wait() noexcept { notice_.begin(); }
-  /// It may not: somebody waits for it.
+  /// Stops the delay of the notice, because a sender waits for it.
   void hurry() noexcept {
     notice_.end();
     send_control_if_wanted();
@@ -71,7 +72,7 @@ class MessageSender final : public RendezvousQueue {
  private:
   bool post_bytes(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept {
     if (!queue_.post(message, from, bytes)) return false;
-    notice_.end();  // it is told with them
+    notice_.end();  // the same message reports them
     return true;
   }
 

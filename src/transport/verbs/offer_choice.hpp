@@ -13,22 +13,22 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Chooses which of the pieces that are to be sent are offered to the peer, and which are copied into
-/// messages.
+/// Chooses which outgoing pieces are offered to the peer, and which are copied into messages.
 ///
 ///   an attachment of bytes_min or more in memory that peers may read --> offered alone
 ///   several runs of a list, of one registration, bytes_min together  --> offered together
-///   anything else, and what was declined                             --> copied
+///   everything else, and bytes of declined offers                    --> copied
 ///
-/// The more attachments in turn a peer declines, the more of the next ones are copied before one is offered.
+/// The more attachments a peer declines in a row, the more of the next attachments are copied before another
+/// is offered.
 ///
-/// Thread: its loop's.
+/// Thread: the loop's.
 class OfferChoice {
  public:
   struct Limits {
-    /// Attachments of so many bytes or more are offered.
+    /// Minimum size of an attachment that is offered.
     std::size_t bytes_min = 0;
-    /// Runs of a list that have so many bytes each are offered together.
+    /// Minimum size of each run of a list that is offered together with others.
     std::size_t run_bytes_min = kRunBytesMin;
   };
   /// Pieces that are offered together, and who keeps their memory registered; none: they are copied.
@@ -39,8 +39,8 @@ class OfferChoice {
   OfferChoice(Registrations::View& registrations, Limits limits) noexcept
       : registrations_(registrations), limits_(limits) {}
 
-  /// Chooses from `next`, the bytes that are sent next, of which the first `leased` are leased, those that
-  /// are offered.
+  /// Chooses the bytes to offer from `next`, the bytes that are sent next. The first `leased` bytes of `next`
+  /// are leased.
   Chosen choose(std::span<const iovec> next, std::size_t leased) noexcept;
   /// `pieces` need not be copied together with what stands before them: from the first on they may be
   /// offered.
@@ -54,13 +54,13 @@ class OfferChoice {
   /// All of `next` are runs that may be offered together with more of their list.
   bool may_go_on(std::span<const iovec> next) noexcept;
 
-  /// Nothing is left of what is copied for some reason: choose() may be asked about what is behind the next
-  /// bytes before these are sent.
+  /// True when no bytes are left that must be copied: choose() may be called for bytes behind the next ones
+  /// before these are sent.
   bool looks_ahead() const noexcept { return to_copy_ == 0 && left_out_ == 0 && !next_is_declined_; }
 
-  /// Bytes that were not chosen were sent, so many.
+  /// Records that `bytes` which were not chosen have been sent.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
-  /// Copies the next `bytes` of what is sent, instead of offering them.
+  /// Copies the next `bytes` instead of offering them.
   void copy(std::size_t bytes) noexcept {
     to_copy_ = bytes;
     next_is_declined_ = false;
@@ -85,12 +85,12 @@ class OfferChoice {
 
   Registrations::View& registrations_;
   const Limits limits_;
-  /// Bytes of what is begun next that are not offered.
+  /// Number of bytes at the front that are copied instead of offered.
   std::size_t to_copy_ = 0;
   bool next_is_declined_ = false;
   /// Number of declines in a row.
   unsigned declines_ = 0;
-  /// Attachments more that are not offered, so many.
+  /// Number of following attachments that are not offered.
   unsigned left_out_ = 0;
 };
 

@@ -26,7 +26,7 @@ bool OfferedBytes::goes_on() noexcept {
     const bool asked_back = withdrawn_;
     const std::size_t all = begun() + to_offer_;
     roll_back();
-    // Whoever asked for it may look again only later, and must not find it offered anew.
+    // The caller that withdrew the offer may look again later, and must not find it offered anew.
     if (asked_back) {
       choice_.copy(all);
     } else {
@@ -42,7 +42,8 @@ bool OfferedBytes::goes_on() noexcept {
 
 // What take_done() left was declined, or was sent behind that.
 void OfferedBytes::roll_back() noexcept {
-  protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
+  protocol_.forget(
+      MessageKind::kWithdraw);  // the withdrawal crossed the answer, and does not concern the next offer
   if (begun() > 0) {
     again_due_ = true;
     choice_.copy(0);
@@ -96,7 +97,7 @@ bool OfferedBytes::send_offer(const BytesBefore& before, std::span<const verbs::
   return true;
 }
 
-// There is news of what is offered, or credit for more.
+// True if an offer was answered, or credit for another offer arrived.
 bool OfferedBytes::may_get_on(bool may_send) const noexcept {
   if (begun() == 0) return may_send || interrupted();
   return begun_.has_done() || (interrupted() && !waits_for_answer()) || (short_of_credit_ && may_send);
@@ -112,7 +113,7 @@ void OfferedBytes::fetched(std::uint32_t bytes) noexcept {
 void OfferedBytes::declined(std::uint32_t bytes) noexcept {
   if (bytes > unanswered_) return protocol_.misbehaved("declined more than it was offered");
   unanswered_ -= bytes;
-  // Once for all that is on its way.
+  // One decline covers everything under way.
   if (std::exchange(declined_, true) || withdrawn_) return;
   choice_.declined();
 }

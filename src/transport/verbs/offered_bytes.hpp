@@ -18,24 +18,25 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Our offers to the peer: an attachment in memory that our device knows is not copied into messages but
-/// offered, part by part, and read by the peer's device. Short runs of a list, of one registration, are
-/// offered many at a time. Meanwhile the bytes behind it go on, in messages
-/// and offers. All that is begun is the beginning of what is to be sent:
+/// Our offers to the peer: an attachment in registered memory is not copied into messages but offered, part
+/// by part, and read by the peer's device. Short runs of a list in one registration are offered together.
+/// Bytes behind an offer are sent meanwhile, in messages and offers. All started bytes form the front of the
+/// send order:
 ///
-///   |<-------------------------- begun ----------------------------->|
-///   | offered | sent | offered | offered | sent | offered | sent ... |  what is begun next
-///   '-- fetched: take_done() reports it, and what was sent behind it, and it is begun no more
+///   |<-------------------------- started ---------------------------->|
+///   | offered | sent | offered | offered | sent | offered | sent ... |  started next
+///   '-- fetched: take_done() reports it and the sent bytes behind it, and removes both
 ///
-/// The peer answers fetched to the first offers and declined to the last ones, each once. Of what stands
-/// behind a declined offer it has taken nothing:
+/// The peer answers each offer once: fetched to the first ones, declined to the rest. It has taken nothing
+/// that follows a declined offer:
 ///
-///   going on --declined(), withdraw()--> interrupted --all is answered--> rolled back --kAgain--> going on
+///   normal --declined(), withdraw()--> interrupted --all answered--> rolled back --kAgain--> normal
 ///
-/// Interrupted, nothing more is begun. Rolled back, what is begun ends where the first declined offer began:
-/// the rest is sent again, and kAgain tells the peer from where on. After a decline the rest of the
-/// attachment is copied, and later ones are offered less and less often; after a withdrawal that nobody made
-/// use of, all that had been begun is. Memory is given back by answers only. Thread: its loop's.
+/// While interrupted, nothing more is started. After the rollback the started bytes end where the first
+/// declined offer began; everything behind is sent again, and kAgain tells the peer where it restarts. After
+/// a decline the rest of the attachment is copied, and later attachments are offered less often. After a
+/// withdrawal without effect, all started bytes are copied. Only an answer returns memory. Thread: the
+/// loop's.
 class OfferedBytes {
  public:
   /// Throws std::bad_alloc.
@@ -44,11 +45,11 @@ class OfferedBytes {
 
   /// Nothing is begun, and nothing has to be done before something is.
   bool idle() const noexcept { return begun() == 0 && !interrupted() && !again_due_; }
-  /// Returns how many pieces of `next`, which are what is begun next, and of which the first `leased` bytes
-  /// are leased, go by offer() together: one, from the beginning of an attachment to its end, or several runs
-  /// of a list. 0: none.
+  /// Returns how many pieces of `next` offer() takes together: one attachment from its beginning to its end,
+  /// or several runs of a list; 0 if none. `next` lists the bytes that are started next, and its first
+  /// `leased` bytes are leased.
   std::size_t takes(std::span<const iovec> next, std::size_t leased) noexcept;
-  /// Is told of bytes that takes() left, when they were sent.
+  /// The choice between offers and copies. The caller reports sent bytes that takes() declined to offer.
   OfferChoice& choice() noexcept { return choice_; }
 
   // The next step, in this order.
@@ -60,9 +61,9 @@ class OfferedBytes {
   /// Offers from what takes() took, or all of it where it is a list, and sends `before`, which stands before
   /// it, in the same message. False when no more may be offered now; nothing was sent then.
   bool offer(std::span<const iovec> next, std::size_t leased, const BytesBefore& before = {}) noexcept;
-  /// Bytes were sent, so many, behind all that is begun.
+  /// Records that `bytes` were sent behind all started bytes.
   void sent(std::size_t bytes) noexcept { begun_.add_sent(bytes); }
-  /// There is no credit, place or memory to send what is begun next.
+  /// Records that no credit, send queue entry or memory is available for the next bytes.
   void cannot_send() noexcept { short_of_credit_ = true; }
   std::size_t begun() const noexcept { return begun_.bytes(); }
 
@@ -71,16 +72,16 @@ class OfferedBytes {
   void declined(std::uint32_t bytes) noexcept;
 
   bool waits_for_answer() const noexcept { return unanswered_ > 0; }
-  /// Asking again gets on, when a message may be sent or not.
+  /// True if another attempt can make progress. `may_send`: a message may be sent now.
   bool may_get_on(bool may_send) const noexcept;
 
   /// Asks the peer for an answer to all, soon, if that was not done.
   void withdraw(TimePoint now) noexcept;
   /// Returns when that was done last.
   TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
-  /// Ends what was begun, once that answer is here. Returns how much of it is done.
+  /// Removes the started bytes once the peer has answered. Returns how many of them are done.
   std::size_t take_back() noexcept;
-  /// Nobody reads any more.
+  /// Ends all offers: no device reads them any more.
   void end() noexcept;
 
  private:
@@ -98,11 +99,11 @@ class OfferedBytes {
   BegunBytes begun_;
   /// Bytes that are offered and not answered.
   std::size_t unanswered_ = 0;
-  /// The attachment that is begun next, or of which to_offer_ bytes are, stays registered.
+  /// Registration of the attachment that is started next, or of which to_offer_ bytes are left.
   std::shared_ptr<const Registration> memory_;
   std::size_t to_offer_ = 0;
   bool declined_ = false;
-  /// A decline of what was withdrawn is no sign of the peer's memory.
+  /// True after a withdrawal: a decline then says nothing about the peer's memory.
   bool withdrawn_ = false;
   bool again_due_ = false;
   bool short_of_credit_ = false;

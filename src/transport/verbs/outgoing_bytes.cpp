@@ -11,7 +11,7 @@ namespace weft::detail::verbs_carrier {
 
 namespace {
 
-/// Number of segments of what is queued that are looked at.
+/// Number of queued segments that are considered at once.
 constexpr std::size_t kSegmentsLookedAt = 64;
 
 /// The part of `from` that is behind its first `bytes`, in `room`.
@@ -36,7 +36,7 @@ inline std::size_t OutgoingBytes::room() const noexcept {
   return std::min(sender_.peer_message_bytes(), message_bytes_) - kMessageHeaderBytes;
 }
 
-// As much as a message holds; it ends before what is to be offered.
+// The next part as large as one message, ending before the next offer.
 inline OutgoingBytes::Part OutgoingBytes::next_part(std::span<const iovec> from) {
   Part part{.bytes = from.front().iov_len};
   for (std::size_t next = 1; next < from.size() && part.bytes < room(); ++next) {
@@ -84,7 +84,7 @@ Moved OutgoingBytes::send(std::span<const iovec> from, std::size_t leased) {
   return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
 }
 
-// A failure is told by the turn that comes, and the next call says it: what was begun in this one counts.
+// The coming turn reports a failure, and the next call returns it. Bytes started in this call still count.
 Moved OutgoingBytes::send_around_offers(std::span<const iovec> from, std::size_t leased) {
   if (const std::size_t done = offered_.take_done(); done > 0) return Moved::some(done, false);
   bool all_begun = false;
@@ -102,8 +102,8 @@ Moved OutgoingBytes::send_around_offers(std::span<const iovec> from, std::size_t
   return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
 }
 
-// Offers `from`, or sends a message with it, behind what is begun. False when that cannot be now, or `from`
-// is the beginning of a list, of which more is shown when what is begun is done.
+// Offers `from`, or sends a message with it, behind the started bytes. Returns false if neither is possible
+// now, or if `from` is the beginning of a list whose rest becomes visible when the started bytes are done.
 bool OutgoingBytes::begin_next(std::span<const iovec> from, std::size_t leased, bool is_cut) {
   if (const std::size_t pieces = offered_.takes(from, leased); pieces > 0) {
     return offered_.offer(from.first(pieces), leased);

@@ -28,7 +28,7 @@ class OutgoingBytes {
 
   /// Does what Carrier::send() says, on a carrier that is not lost.
   Moved send(std::span<const iovec> from, std::size_t leased);
-  /// The owner waits, and asking again gets on: he is to be told.
+  /// True if the owner waits and another attempt can make progress: the caller then notifies the owner.
   bool take_writable() noexcept {
     if (!blocked_ || (!turn_.failed() && !offered_.may_get_on(sender_.may_send_bytes()))) return false;
     blocked_ = false;
@@ -36,11 +36,10 @@ class OutgoingBytes {
   }
 
  private:
-  /// The part of what is to be sent that one message has room for.
+  /// Part of the queued bytes that fits into one message.
   struct Part {
     std::size_t bytes = 0;
-    /// Number of whole pieces that it consists of where it ends before something that is to be offered; else
-    /// 0.
+    /// Number of whole pieces of the part if it ends before an offer, otherwise 0.
     std::size_t pieces_before_offer = 0;
   };
 

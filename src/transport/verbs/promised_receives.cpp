@@ -33,9 +33,9 @@ inline void PromisedReceives::grant(bool about_an_offer) noexcept {
   tell_if_due(about_an_offer);
 }
 
-// Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
-// its last credits for ever. While something is offered each single one is told that the peer
-// may need to answer, or to ask for an answer.
+// Lent slots do not return for a long time, so the others must be granted in time, or the peer would keep its
+// last credits unused. While an offer is open, each single credit that the peer may need for an answer is
+// granted.
 void PromisedReceives::tell_if_due(bool about_an_offer) noexcept {
   const std::uint32_t untold = protocol_.credit().untold();
   const bool much = untold >= 2 && untold >= (promised_ - lent_) / 2;

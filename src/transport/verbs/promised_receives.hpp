@@ -14,16 +14,17 @@ namespace weft::detail::verbs_carrier {
 class ReceivePool;
 struct SpareTag;
 
-/// The receives that are promised to one carrier, which are its peer's credit, and the slots that it has.
+/// Receives that are promised to one carrier, which are its peer's credit, and the slots that the carrier
+/// holds.
 ///
-///   promised  >=  what the peer may still send  +  held (slots of messages that came)
-///   held      >=  lent (slots that somebody looks at where they lie)
+///   promised  >=  messages that the peer may still send  +  held (slots of arrived messages)
+///   held      >=  lent (slots that are read in place)
 ///
 ///   promised --grant--> the peer's credit --came()--> held --gave_back()--> promised
 ///                              |                         '--lend()--> lent --lent_back()--> promised
-///                              '--returned()--> the pool's again
+///                              '--returned()--> back to the pool
 ///
-/// Grants and control messages are noted in the protocol; who calls sends them. Thread: its loop's.
+/// This class records grants and control messages in the protocol; the caller sends them. Thread: the loop's.
 class PromisedReceives final : public ListHook<SpareTag> {
  public:
   PromisedReceives(ReceivePool& pool, MessageProtocol& protocol, CarrierTurn& turn,
@@ -47,14 +48,15 @@ class PromisedReceives final : public ListHook<SpareTag> {
   bool may_lend() const noexcept;
   void lend(bool about_an_offer) noexcept;
   void lent_back(bool about_an_offer) noexcept;
-  /// The peer gives credit back, of which it had more than it was asked to keep. False when it has not as
-  /// much.
+  /// Takes back credit that the peer was asked to return. Returns false if the peer did not have this much
+  /// credit.
   bool returned(std::uint32_t credits) noexcept;
-  /// Asks the peer for what it does not need. False when it holds no more than its due.
+  /// Asks the peer to return unneeded credit. Returns false if the peer holds no more than its share.
   bool ask_back() noexcept;
   /// Takes one receive out of what end() gives up: one that the device may have taken. 0 when there is none.
   std::size_t leave_one() noexcept;
-  /// Gives up all that are not lent: those come back later, and are not there for others until then.
+  /// Gives up all receives that are not lent. Lent receives return later and are not available to other
+  /// carriers until then.
   void end() noexcept;
 
  private:

@@ -170,8 +170,9 @@ Status Provider::try_out() const {
   return {};
 }
 
-// Under the lock. Those that were named, all of which have to be there, or all that can be used. An address
-// of ours that none of their ports has is refused while all of them are active: of another nobody can tell.
+// Requires the lock. Returns the configured devices, all of which must exist, or else all usable devices. If
+// all ports are active, a configured local address that no port has is an error; otherwise the address may
+// appear later.
 Status Provider::find_devices() const {
   if (!devices_.empty()) return {};
   verbs::Driver& driver = driver_of(options_);
@@ -203,7 +204,7 @@ Status Provider::find_devices() const {
              ports + " (weft info lists those that there are)";
     });
   }
-  // Of those that were named, those too whose port may come up later.
+  // Configured devices are kept even if their port is down: it may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);
   return {};
 }
@@ -224,7 +225,7 @@ Result<std::shared_ptr<LoopDevice>> Provider::loop_device_for(Loop& loop, const 
   return loop_device;
 }
 
-// Under the lock. What was registered with one that failed is copied from then on.
+// Requires the lock. Memory registered with a failed device is copied from then on.
 Result<std::shared_ptr<SharedDevice>> Provider::shared_device(const std::string& name) const {
   std::weak_ptr<SharedDevice>& known = shared_[name];
   if (std::shared_ptr<SharedDevice> device = known.lock(); device != nullptr && !device->broken())
@@ -234,7 +235,8 @@ Result<std::shared_ptr<SharedDevice>> Provider::shared_device(const std::string&
   return device;
 }
 
-// A device that cannot be opened now carries nothing; should it come back, what it carries is copied.
+// Skips a device that cannot be opened now. If the device returns, carriers on it copy instead of using
+// registrations.
 std::vector<std::shared_ptr<SharedDevice>> Provider::open_devices() const {
   const std::lock_guard lock{mutex_};
   std::vector<std::shared_ptr<SharedDevice>> opened;

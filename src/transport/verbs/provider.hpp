@@ -27,7 +27,7 @@ class Provider final : public CarrierProvider, private CmSupport {
   std::string offer() const override;
   /// Errors: there is no device with an active port.
   Status require() const override;
-  /// Errors: there is none of a name that was given.
+  /// Errors: a configured device does not exist.
   Status try_out() const override;
   Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
                                            std::string_view peer_offer) const override;

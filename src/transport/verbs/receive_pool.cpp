@@ -107,7 +107,7 @@ bool ReceivePool::promise_one(PromisedReceives& asks) noexcept {
     ++promised_;
     return true;
   }
-  // Whoever used his longest ago is asked first, and not again before he has used them again.
+  // Asks the least recently active carrier first, and not again before it was active.
   while (!spare_.empty()) {
     PromisedReceives& holder = spare_.pop_front();
     if (&holder != &asks && holder.ask_back()) break;
@@ -134,7 +134,7 @@ bool ReceivePool::trim() noexcept {
   return needed > promised_;
 }
 
-// Inside a poll: only notes what came.
+// Runs inside a poll, so it only records the completion.
 void ReceivePool::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
   VerbsCarrier* const carrier = carriers_.find(completion.qp_num);
   if (completion.status != IBV_WC_SUCCESS) {
@@ -142,7 +142,7 @@ void ReceivePool::on_completion(std::uint32_t slot, const ibv_wc& completion) no
     if (carrier != nullptr) carrier->fail(verbs::to_status(completion.status, "receiving by RDMA"));
     return;
   }
-  // What was on its way when a carrier was shut is nobody's fault.
+  // A message that was under way when its carrier was shut is not an error.
   if (carrier == nullptr) {
     post(slot);
     return;

@@ -45,17 +45,18 @@ class ReceivePool final : private verbs::CompletionHandler {
 
   /// The next provide() asks the system for memory, even if it had none lately.
   void ask_again() noexcept { memory_is_out_ = false; }
-  /// True when there are `credits` receives that nobody was promised.
+  /// Ensures that `credits` unpromised receives exist. Returns false if they cannot be provided.
   bool provide(std::size_t credits) noexcept;
   /// Returns the failure of a provide() that was false.
   Status refusal() const;
   /// Promises receives that were provided.
   void promise(std::size_t credits) noexcept { promised_ += credits; }
-  /// One receive more that `asks` is promised, or none; then another one is asked for what it does not need.
+  /// Promises one more receive to `asks` if possible. Otherwise asks another carrier to return unneeded ones
+  /// and returns false.
   bool promise_one(PromisedReceives& asks) noexcept;
   /// Takes `credits` promises back that are not needed any more.
   void unpromise(std::size_t credits) noexcept;
-  /// `holder` has more than its due, and has used it just now; or has no more than that.
+  /// Records whether `holder`, which has just used its credit, holds more than its share.
   void note_spare(PromisedReceives& holder, bool has) noexcept;
 
   /// The memory of a message.
@@ -63,8 +64,8 @@ class ReceivePool final : private verbs::CompletionHandler {
   /// It goes back into the queue.
   void give_back(std::uint32_t slot) noexcept { post(slot); }
 
-  /// Looks how many receives are needed. True while there is to be another look; then there is none before
-  /// fewer are promised, so that a loop at rest wakes nobody.
+  /// Adjusts the number of receives to the demand. Returns true while another look is needed; after false,
+  /// the next look is due when fewer receives are promised, so that an idle loop is not woken.
   bool trim() noexcept;
 
  private:
@@ -84,7 +85,7 @@ class ReceivePool final : private verbs::CompletionHandler {
   /// Receives that there are, and of these how many are promised.
   std::size_t receives_ = 0;
   std::size_t promised_ = 0;
-  /// Number of them when trim() looked last; and of which blocks it leaves the slots posted.
+  /// Number of promised receives at the last trim(), which decides the blocks whose slots stay posted.
   std::size_t promised_lately_ = 0;
   std::size_t kept_slots_ = SIZE_MAX;
   /// The last attempt to get more memory failed, and no carrier came since.

@@ -8,13 +8,13 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// The time for which a loop may stand still because its carriers take memory back, all of them together.
-/// Each may wait for half of what is left: so peers that do not answer cost the loop kReclaimInAll however
-/// many they are, and one that answers at once finds some time yet. Time that passes makes up for it slowly.
-/// Thread: its loop's.
+/// Budget of time for which the carriers of one loop together may block the loop while they reclaim memory
+/// from devices. Each wait may use half of the remaining budget: unresponsive peers cost the loop at most
+/// kReclaimInAll in total, and a responsive peer still finds some budget. The budget refills slowly with
+/// time. Thread: the loop's.
 class ReclaimTime {
  public:
-  /// Returns until when somebody may wait who begins to, `now`. Then end() follows, before another begins.
+  /// Returns the deadline of a wait that begins at `now`. The caller calls end() before the next begin().
   TimePoint begin(TimePoint now) noexcept {
     left_ = std::min(kReclaimInAll, left_ + (now - since_) / kReclaimRest);
     since_ = now;

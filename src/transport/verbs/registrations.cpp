@@ -6,11 +6,12 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Does not keep its registration: that ends when its users let go of it, whoever looks here.
+/// Does not own the registration, which ends when its users release it.
 struct Registrations::Range {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-  /// The highest end up to here, in the order of beginnings: what lies behind it is in none of these.
+  /// Highest end of all ranges up to this one, in order of their beginnings: no address beyond it is in any
+  /// of them.
   std::uintptr_t reach = 0;
   std::weak_ptr<const Registration> registration;
 };

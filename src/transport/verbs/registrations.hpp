@@ -15,8 +15,9 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Memory that a device reads and writes in place, so that nothing is copied. Registered while this lives:
-/// whoever gave the device a part of it keeps it until the device is done. Thread: any.
+/// Memory that a device reads and writes in place, without a copy. Registered for the lifetime of this
+/// object: a caller that passes a part of it to the device keeps the object until the device is done. Thread:
+/// any.
 class Registration {
  public:
   Registration(verbs::MemoryRegion region, bool peers_may_read) noexcept

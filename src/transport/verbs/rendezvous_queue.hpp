@@ -31,7 +31,8 @@ class RendezvousQueue {
   /// them. False when nothing was sent: there is no credit, no place or no memory now, or the device refused
   /// it and the carrier has failed.
   virtual bool send_offer(const BytesBefore& before, std::span<const verbs::RemoteMemory> runs) noexcept = 0;
-  /// Tells the peer that what was declined, and all behind it, comes again. False: the same.
+  /// Tells the peer that declined bytes, and everything behind them, are sent again. Returns false as send()
+  /// does.
   virtual bool send_again() noexcept = 0;
   /// Returns how many reads may be begun now.
   virtual std::size_t places_for_reads() const noexcept = 0;

@@ -25,12 +25,12 @@ struct RetiredPair {
   TimePoint until{};
 };
 
-/// Queue pairs that outlive their carriers, so that the device gives back what it took of the shared
-/// receives: a receive of a message that came in half would be lost to all others.
+/// Queue pairs that outlive their carriers until the device returns the shared receives that it took:
+/// otherwise the receive of a half-received message would be lost to all other carriers.
 ///
-///   add() --> retired --the device says that it has, kRetirement passed, or its room is needed--> destroyed
+///   add() --> retired --the device returned them, kRetirement passed, or its place is needed--> destroyed
 ///
-/// Thread: its loop's.
+/// Thread: the loop's.
 class RetiredPairs final : private Timer {
  public:
   RetiredPairs(Loop& loop, SendMemory& sends, ReceivePool& receives)

@@ -33,16 +33,15 @@ class SendMemory {
  public:
   SendMemory(const std::shared_ptr<verbs::ProtectionDomain>& domain, const VerbsOptions& options) noexcept;
 
-  /// Makes sure that there is some of each kind: who waits for memory hears when somebody gives some back.
-  /// Errors: kResourceExhausted, or the system's refusal.
+  /// Ensures that memory of each kind exists, so that a waiting carrier is notified when another carrier
+  /// returns some. Errors: kResourceExhausted, or the system's refusal.
   Status provide();
 
   /// A slot for a message. Empty when there is none now; then `turn` is touched when there may be one.
   SlotPool::Slot acquire(SentMemory::Kind kind, CarrierTurn& turn) noexcept;
   /// Nothing happens for memory that is not of these pools.
   void release(const SentMemory& memory) noexcept;
-  /// The next one in line hears of free memory, if there is any: whoever heard last may have had no use for
-  /// it.
+  /// Notifies the next waiting carrier if memory is free: the carrier notified last may not have used it.
   void serve_starved() noexcept;
 
  private:

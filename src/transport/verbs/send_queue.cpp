@@ -118,7 +118,7 @@ std::size_t SendQueue::begin_reads(std::span<const ReadRequest> reads) noexcept 
   return begun;
 }
 
-// Of as many as the device's queue holds some are signalled, or it would stay full for ever.
+// Some of the requests that fill the device's queue must be signalled, or the queue would stay full.
 bool SendQueue::signal_due() const noexcept {
   return unsignalled_ + 1 >= std::min<std::size_t>(kSignalEvery, (options_.sends_max + kControlSends) / 2);
 }

@@ -54,7 +54,7 @@ class SendQueue final : private verbs::CompletionHandler {
   /// Appends the loop's memory that is under way to `sent`, which has room for it: it is not this queue's any
   /// more.
   void retire(std::vector<SentMemory>& sent) noexcept;
-  /// The queue pair is gone: gives back what is under way still. Nothing completes any more.
+  /// Releases all outstanding requests after the queue pair was destroyed. No completion follows.
   void end() noexcept;
 
  private:

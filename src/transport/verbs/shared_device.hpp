@@ -39,7 +39,7 @@ class SharedDevice {
   void remove(LoopDevice& loop_device) noexcept;
   /// Tells all loops of an event, by the thread of `here`, which hears of it at once.
   void tell(LoopDevice& here, const verbs::DeviceEvent& event) noexcept;
-  /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
+  /// Marks the device, or a loop's part of it, as failed for good. The next user opens it again.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 

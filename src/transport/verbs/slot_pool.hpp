@@ -49,13 +49,13 @@ class SlotPool {
   /// Registered now, and of that, in use.
   std::size_t registered_bytes() const noexcept { return registered_; }
   std::size_t blocks() const noexcept { return blocks_in_use_; }
-  /// The slots of as many blocks as hold so many.
+  /// Returns the number of slots in as many whole blocks as `slots` need.
   std::size_t in_whole_blocks(std::size_t slots) const noexcept {
     return (slots + slots_per_block_ - 1) / slots_per_block_ * slots_per_block_;
   }
   /// acquire() needs to register nothing.
   bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block_; }
-  /// Returns the failure of whoever got no slot, and says what it was for.
+  /// Returns the error for a request that got no slot. `what` names the purpose.
   Status no_memory(const char* what) const;
 
  private:

@@ -173,7 +173,7 @@ Moved VerbsCarrier::reclaim(Lent what) {
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
 }
 
-// What is lost is given up without a wait.
+// Memory of a lost connection is given up without a wait.
 bool VerbsCarrier::gives_back_at_once(Lent what) {
   if (is_lost() || !is_lent(what, offered_, receiver_.offers())) return true;
   if (what != Lent::kSending) return false;
@@ -199,8 +199,8 @@ void VerbsCarrier::catch_up() {
   }
 }
 
-// Whoever has ended sends no message that could have come in half. Memory that is not the LoopDevice's has to
-// be free at once.
+// After the peer has ended its side no half-sent message can exist. Memory outside the LoopDevice must be
+// free at once.
 void VerbsCarrier::end_pair() noexcept {
   if (pair_.empty()) return;
   const bool attachment_moves = offered_.waits_for_answer() || receiver_.offers().reads_under_way();
@@ -208,8 +208,8 @@ void VerbsCarrier::end_pair() noexcept {
   if (!may_outlive_us || !pair_.retire(send_queue_, receiver_.promised())) pair_.end();
 }
 
-// A queue pair that is destroyed touches nothing, and one that is retired only what is the LoopDevice's: so
-// everything else that it was given is free then.
+// A destroyed queue pair accesses no memory, and a retired one only memory of the LoopDevice, so all other
+// memory is free afterwards.
 void VerbsCarrier::shut() {
   if (turn_.closed()) return;
   turn_.close();

@@ -19,22 +19,23 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Carries a connection's bytes over a queue pair. Whoever brings it up (HelloEnd, CmEnd) connects the pair.
+/// Carries the bytes of a connection over a queue pair. HelloEnd or CmEnd brings the carrier up and connects
+/// the pair.
 ///
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
-/// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
-/// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
+/// with credit, which stands for a receive at the other side. An attachment in registered memory is offered
+/// instead, and fetched by the peer's device; bytes behind it are sent meanwhile.
 ///
 ///   send() --> outgoing_ --> offered_   our offers to the peer ---.
-///                       '--> sender_    when may a message go  ---+--> send_queue_  posted to the device
+///                       '--> sender_    schedules messages     ---+--> send_queue_  posted to the device
 ///                               ^                                         |
 ///                               | control                                 | completed
 ///                               |                                         v
-///   receive() <-- receiver_  what came, whose receives these are, and the peer's offers
+///   receive() <-- receiver_  arrived messages, their receives, and the peer's offers
 ///
-/// shut() ends the queue pair, after which the device touches nothing. Nothing is told to the owner inside a
-/// completion: those only note, and touch the turn in which deliver() tells.
+/// shut() destroys the queue pair; the device accesses no memory afterwards. A completion handler never
+/// notifies the owner: it records the event and schedules the turn in which deliver() notifies.
 class VerbsCarrier final : public Carrier {
  public:
   /// Makes it on the LoopDevice's port, or on `port` if that is not 0. Errors: what the device does not
@@ -65,7 +66,8 @@ class VerbsCarrier final : public Carrier {
   CarrierPair& pair() noexcept { return pair_; }
   /// Returns the terms that this side says to the peer.
   CarrierTerms terms() const noexcept;
-  /// Is told the peer's terms, that the queue pair is connected, and that the peer's is too.
+  /// The sender. Its caller passes the peer's terms, and reports that the queue pair and the peer's end are
+  /// connected.
   MessageSender& sender() noexcept { return sender_; }
   void fail(Status why) noexcept { turn_.fail(std::move(why)); }
 

@@ -16,10 +16,11 @@ namespace weft::detail::verbs_carrier {
 
 namespace {
 
-/// Peers that say addresses where nobody is get no more threads than this, however fast they come and go.
+/// Maximum number of search threads. Peers that send unreachable addresses get no more, however fast they
+/// reconnect.
 constexpr std::size_t kSearchesMax = 64;
 
-/// Time after which a thread that has no memory to say what it found tries again.
+/// Time after which a search thread without memory to report its result tries again.
 constexpr Duration kSayAgain = std::chrono::milliseconds{1};
 
 constexpr FixedFailure kNoMemoryForSearch{StatusCode::kResourceExhausted, Layer::kTransport,
@@ -29,12 +30,13 @@ constexpr FixedFailure kNoMemoryForSearch{StatusCode::kResourceExhausted, Layer:
 
 struct WayFinder::Question {
   std::mutex mutex;
-  /// Null when nobody waits any more. Guarded by the mutex, which the searching thread holds only to post.
+  /// Null when the waiter has left. Guarded by the mutex, which the searching thread holds only to post.
   Loop* loop = nullptr;
   /// The loop's thread's.
   UniqueFunction<void(const Status&)> on_end;
 
-  /// Says what was found, if somebody waits. False when there is no memory for it now.
+  /// Reports the result to the waiter, if it is still waiting. Returns false if there is no memory for the
+  /// report now.
   template <typename Work>
   bool tell(const Work& work) noexcept {
     const std::lock_guard lock{mutex};
@@ -53,7 +55,7 @@ struct WayFinder::Threads {
   /// Ids of those threads that have finished and only wait to be joined.
   std::vector<std::thread::id> done;
 
-  /// Joins those that are done. Under the lock, which they do not take any more.
+  /// Joins finished threads. Requires the lock, which these threads no longer take.
   void reap() {
     const auto finished = [this](std::thread& thread) {
       if (std::find(done.begin(), done.end(), thread.get_id()) == done.end()) return false;
@@ -106,7 +108,7 @@ Result<WayFinder::Search> WayFinder::search_for(verbs::Way way, Loop& loop,
   question->on_end = std::move(on_end);
   auto search = [question, threads = threads_, its = std::optional{std::move(way)}]() mutable {
     Status status = its->look_for();
-    its.reset();  // the device may end as soon as nobody searches
+    its.reset();  // the device may be destroyed as soon as no search is left
     {
       const std::lock_guard lock{threads->mutex};
       threads->done.push_back(std::this_thread::get_id());
@@ -118,7 +120,7 @@ Result<WayFinder::Search> WayFinder::search_for(verbs::Way way, Loop& loop,
       }
       if (question->on_end) std::exchange(question->on_end, {})(said);
     };
-    // Between two tries whoever waits may leave.
+    // Between two attempts the waiter may leave.
     while (!question->tell(say))
       std::this_thread::sleep_for(kSayAgain);  // allow(no_sleep): memory has no event
   };

@@ -9,9 +9,9 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Looks for the ways to peers on threads of its own, for that blocks up to a second: a peer that says an
-/// address where nobody is must not hold up a loop's other connections. Its end waits for those that look.
-/// Thread: any.
+/// Looks for routes to peers on threads of its own, because a search blocks for up to a second and an
+/// unreachable address from one peer must not delay the loop's other connections. The destructor waits for
+/// running searches. Thread: any.
 class WayFinder {
   struct Question;
   struct Threads;
