@@ -85,7 +85,7 @@ class FetchedOffers {
       }
     }
   }
-  /// Also begins reads of offers behind the current landing, of which `left` bytes are still to come, once
+  /// Begins reads also of offers behind the current landing, of which `left` bytes are still to come, once
   /// all offers of the landing are being read. Works attachment by attachment: each is one offer with one
   /// message before it, whose bytes `at` returns. `ahead` returns the landing of each. A later fetch() must
   /// pass the same landing, or skip() must be called.
