@@ -58,7 +58,7 @@ std::optional<std::uint32_t> Candidates::draw(RandomNumbers& random, Tried tried
     const std::uint32_t index = dense_[random.below(count)];
     if (index != other && !was_tried(tried, index) && accepts(index, random)) return index;
   }
-  // Of so many neighbours one was not tried, if there is one at all.
+  // Among `count` neighbours at least one is untried, if any is.
   std::uint32_t at = random.below(count);
   for (std::size_t step = 0; step < std::min<std::size_t>(count, tried.size() + 2); ++step) {
     const std::uint32_t index = dense_[at];

@@ -10,7 +10,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kRingPointsMax = std::size_t{1} << 18;
-/// Steps after which the ring is left for the array of candidates, so that one who is alone is found.
+/// Number of steps after which the search leaves the ring for the array of candidates, so that a single
+/// remaining one is found.
 constexpr std::size_t kStepsMax = 256;
 
 std::uint32_t place_of(std::uint64_t hash) noexcept {

@@ -28,7 +28,7 @@ std::vector<std::uint32_t> EndpointKeys::replace(std::span<const EndpointSpec> l
   auto known = sorted_.begin();
   for (const std::uint32_t index : sorted) {
     while (known != sorted_.end() && keys_[*known] < keys[index]) ++known;
-    // Each that was known is found once, so copies of a key do not share what is known.
+    // Each known endpoint matches once, so duplicates of a key do not share its state.
     if (known != sorted_.end() && keys_[*known] == keys[index]) before[index] = *known++;
   }
   keys_ = std::move(keys);

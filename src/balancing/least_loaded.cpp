@@ -17,7 +17,7 @@ void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, Load{});
 }
 
-// What failed before it went says nothing of what came back.
+// Failures before the endpoint left say nothing about the endpoint that returned.
 void LeastLoaded::share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept {
   if (parts_before != 0) return;
   loads_[index].nanoseconds = 0;
@@ -51,7 +51,7 @@ double LeastLoaded::cost(std::uint32_t index, TimePoint now) const noexcept {
   const double counts = static_cast<double>(candidates().parts(index));
   const double nanoseconds = counted(load, now);
   if (nanoseconds == 0) {
-    // The first call of a server finds out; those behind it wait for what it finds.
+    // The first call to a server measures it; calls behind it wait for the result.
     return static_cast<double>(options_.failure_latency.count()) * load.in_flight / counts;
   }
   return nanoseconds * (load.in_flight + 1.0) / counts;

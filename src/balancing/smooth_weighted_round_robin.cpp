@@ -29,7 +29,7 @@ void SmoothWeightedRoundRobin::list_changed(std::span<const std::uint32_t> befor
     const double waited_for = turns_[index] - now_;
     enter(index);
     if (known == 0) continue;
-    // Somebody who stays keeps the part of the way to its turn that it has behind it.
+    // An endpoint that stays keeps its progress towards its turn.
     turns_[index] = now_ + waited_for * strides_[index] / known;
     heap_.set(index, turns_[index]);
   }
@@ -59,7 +59,7 @@ std::optional<std::uint32_t> SmoothWeightedRoundRobin::pick(const PickRequest& r
   std::optional<std::uint32_t> picked;
   if (!heap_.empty()) {
     picked = heap_.top();
-    // Those that were put aside are due before this turn and stay so: now does not go past them.
+    // Endpoints that were put aside are due before this turn and stay due: `now` does not pass them.
     if (put_aside == 0) now_ = turns_[*picked];
     turns_[*picked] += strides_[*picked];
     heap_.set(*picked, turns_[*picked]);

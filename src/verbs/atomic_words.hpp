@@ -17,9 +17,9 @@ class AtomicWords {
   AtomicWords(const AtomicWords&) = delete;
   AtomicWords& operator=(const AtomicWords&) = delete;
 
-  /// A word that nobody else has. Empty when memory is out.
+  /// Returns an unused word. Empty when memory is out.
   Memory take() noexcept;
-  /// Nobody takes words any more. Deletes it now, or when the last word came back.
+  /// Ends the pool: no word is taken any more. Deletes it now, or when the last word returns.
   void close() noexcept;
 
  private:

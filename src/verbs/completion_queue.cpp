@@ -15,7 +15,7 @@ namespace weft::verbs {
 namespace {
 
 constexpr std::size_t kBatch = 32;
-// A device that flushes a queue has nothing more to say when it said nothing so many times in a row.
+// Number of consecutive empty polls after which a device that flushes a queue counts as idle.
 constexpr unsigned kIdleQuestions = 64;
 
 // The id of a handler's work request; an operation's has the highest bit clear:
@@ -138,7 +138,7 @@ void CompletionQueue::handle_completion(const ibv_wc& completion) noexcept {
   ++strays_;
 }
 
-// What was posted since the last time is as lost as what was there. The handlers hear of it once.
+// Operations posted since the last poll are lost as well. Each handler is notified once.
 std::size_t CompletionQueue::fail(int error) noexcept {
   const std::size_t given_up = table_->give_up();
   if (std::exchange(failed_, error) != 0) return given_up;
@@ -180,13 +180,12 @@ void CompletionQueue::take_event() noexcept {
   channel_.asked = false;
 }
 
-// Drained, armed, and drained again: what completed in between raises no event. An event that was raised is
-// taken before the next one is asked for, or the channel stays readable for ever. Each of the two is a system
-// call.
+// Drain, arm, drain again: a completion in between raises no event. A raised event is consumed before the
+// next one is requested, or the channel would stay readable. Each of both costs a system call.
 bool CompletionQueue::arm() {
   if (channel_.handle == nullptr) return false;
   take_event();
-  // A kernel that is out of memory loses the event of what has completed, and then raises no other one.
+  // Under memory pressure the kernel may lose the event of a completion, and then raises no other event.
   if ((!channel_.asked || channel_.came) && ibv_req_notify_cq(handle_, 0) != 0) return false;
   channel_.asked = true;
   channel_.came = false;

@@ -22,7 +22,7 @@ constexpr int kToSend =
     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
 constexpr std::uint32_t kPacketSequenceMask = 0xFF'FFFF;
-// Of the codes that the packets have three bits for, the last one means for ever.
+// The three-bit code 7 means an unlimited number of retries.
 constexpr std::uint8_t kRetriesMax = 6;
 // Codes of five bits.
 constexpr std::uint8_t kTimeCodeMax = 31;

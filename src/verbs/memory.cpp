@@ -29,7 +29,7 @@ struct Region final : MemoryBlock {
          weft::detail::UniqueFunction<void()> then) noexcept
       : MemoryBlock(&Region::end, registration), domain(std::move(of)), on_released(std::move(then)) {}
 
-  // The registration first: afterwards nobody but their owner may touch the bytes.
+  // Deregister first: afterwards only the owner accesses the bytes.
   static void end(MemoryBlock& block) noexcept {
     auto& self = static_cast<Region&>(block);
     self.domain->driver().dereg_mr(self.registration());

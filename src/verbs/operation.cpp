@@ -101,7 +101,7 @@ int WorkQueue::post_counted(Operation& operation) noexcept {
   return 0;
 }
 
-// Those that wait already come first.
+// Operations that are waiting already come first.
 void WorkQueue::accept(Operation& operation) noexcept {
   operation.queue = this;
   if (!full() && waiting_.empty()) {
@@ -173,7 +173,7 @@ std::size_t OperationTable::give_up() noexcept {
   return count;
 }
 
-// No queue is left, but the loop may end before the turn in which what nobody wants is given back.
+// No queue is left, but the loop may end before the turn that releases abandoned operations.
 void OperationTable::close() noexcept {
   ++out_;  // keeps the table while its records end
   closed_ = true;

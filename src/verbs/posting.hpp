@@ -17,7 +17,7 @@ struct Asked {
   Request request{};
 };
 
-/// A record for what was asked, that keeps its memory; null, and why.
+/// Returns a record for the request that keeps its memory. Null on failure, with the reason in `why`.
 Operation* prepare(OperationTable& table, const Asked& asked, NotPosted& why) noexcept;
 
 /// Gives it to the device, or lets it wait for room in `queue`.

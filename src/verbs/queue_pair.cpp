@@ -60,9 +60,8 @@ QueuePair::QueuePair(Private, std::shared_ptr<ProtectionDomain> domain, Completi
       receives_(std::make_unique<ReceiveQueue>(
           *this, options.shared_receives != nullptr ? 0 : options.receives_max)) {}
 
-// A destroyed queue pair touches no memory; completions that come later find no operation. Some devices drop
-// those that lie there still, and shared receives that they are of would never be heard of again: so they are
-// fetched before.
+// A destroyed queue pair accesses no memory, and later completions find no operation. Some devices drop
+// pending completions on destruction, and their shared receives would be lost, so these are polled first.
 QueuePair::~QueuePair() {
   if (handle() != nullptr) {
     static_cast<void>(fail());
@@ -138,7 +137,7 @@ Posted<detail::Atomic> QueuePair::atomic(const Request& request) {
 }
 
 int QueuePair::SendQueue::post(detail::Operation& operation) noexcept {
-  // Some devices keep what they refuse because the connection is not there yet, and send it later.
+  // Some devices keep a request that they refuse before the connection exists, and send it later.
   if (!pair.device_.is_connected()) return ENOTCONN;
   if (pair.failed_) return ESHUTDOWN;
   const Request& asked = operation.request;

@@ -10,7 +10,7 @@ namespace weft::verbs {
 
 namespace {
 
-// Of the codes that packets have three bits for, 7 would mean for ever.
+// The three-bit code 7 would mean an unlimited number of retries.
 constexpr std::uint8_t kRetries = 6;
 
 rdma_event_channel* of(CmChannel* channel) noexcept {

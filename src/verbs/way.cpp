@@ -7,8 +7,8 @@
 
 namespace weft::verbs {
 
-// Whoever makes an address handle looks for the way first, as connecting does. Devices that make none have
-// none that anybody waits for.
+// Creating an address handle resolves the route first, as connecting does. Devices without address handles
+// need no resolution.
 Status Way::look_for() {
   ibv_ah* const handle = domain_->driver().create_ah(domain_->handle(), &attributes_);
   if (handle != nullptr) {

@@ -8,11 +8,11 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// A message as it lies in UCX's memory, in a copy of ours, or, a part, still with the sender. Whoever takes
-/// it gives its memory back; it is a plain value.
+/// A message in UCX's memory, in a copy of ours, or, for a part, still at the sender. A plain value: the code
+/// that takes it returns its memory.
 struct Arrival {
   enum class Memory : std::uint8_t {
-    kNone,    ///< no bytes, or nobody's any more
+    kNone,    ///< no bytes, or already taken
     kUcx,     ///< to be given back by ucp_am_data_release
     kCopied,  ///< to be given back by std::free
   };

@@ -26,7 +26,8 @@ class CarrierOperation {
 
   /// UCX may call the completion from now on. Its answer to the call follows, by answered().
   void begin(std::size_t bytes) noexcept;
-  /// UCS_INPROGRESS: it flies, or is to be fetched. Otherwise UCX has nothing of it.
+  /// Records UCX's answer. Returns UCS_INPROGRESS while the operation is under way or its result must be
+  /// fetched; otherwise UCX holds nothing of it.
   ucs_status_t answered(ucs_status_ptr_t answer) noexcept;
   /// UCX is finished with it, or touches nothing of it any more.
   void complete(ucs_status_t status) noexcept;
@@ -34,7 +35,7 @@ class CarrierOperation {
   void give_up() noexcept {
     if (flies()) complete(UCS_ERR_CANCELED);
   }
-  /// Takes what came of it, once it is_done().
+  /// Returns the result once is_done().
   ucs_status_t fetch() noexcept;
 
   bool active() const noexcept { return active_; }

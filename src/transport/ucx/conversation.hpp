@@ -25,7 +25,7 @@ class Conversation {
   void touch() noexcept {
     if (!over_ && !told_.is_scheduled()) loop_.schedule(told_);
   }
-  /// Nothing is told any more.
+  /// Ends the conversation: nothing is reported afterwards.
   void end() noexcept;
   bool is_over() const noexcept { return over_; }
 

@@ -29,7 +29,7 @@ bool Inbox::no_memory() noexcept {
   return false;
 }
 
-// Inside progress. What the peer may not do whatever came before is found here, before anything is kept.
+// Runs inside progress. Detects protocol violations before anything is kept.
 bool Inbox::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
   if (!protocol().check(header, bytes)) return false;
   if (protocol().ahead(header) >= kEarlyMax) return misbehaved("repeats a message");
@@ -133,7 +133,7 @@ bool Inbox::copy_out(Arrival& arrival) noexcept {
 // The connection does not take them now; a small message must not hold a whole buffer of UCX's.
 void Inbox::keep_own_copies() noexcept {
   if (queue_.size() <= kHeldMessagesMax) return;
-  // From the back: what was copied before lies in front of what came since.
+  // From the back: bytes copied earlier lie in front of later ones.
   for (std::size_t i = queue_.size(); i > 0; --i) {
     Arrival& arrival = queue_[i - 1];
     if (arrival.kind != MessageKind::kBytes) continue;
@@ -152,7 +152,7 @@ Moved Inbox::receive(std::span<const iovec> into, std::span<const iovec> landing
       case MessageKind::kEnd:
         if (protocol().take_end()) sender_.send_control();
         return Moved::ended();
-      default:  // kAsk: everything before it was received, so whoever wants more has a place for it
+      default:  // kAsk: everything before it was received, so the sender may have a place for more
         queue_.pop_front();
         --asks_queued_;
         part_expected_ = true;
@@ -198,13 +198,13 @@ Moved Inbox::take_bytes(std::span<const iovec> into) {
   return Moved::some(total, queue_.empty());
 }
 
-// A message was received to its end: the peer is told once that is worth a message of its own.
+// A message was received to its end: the peer is notified once the amount is worth a message.
 void Inbox::taken(const Arrival& arrival) noexcept {
   protocol().credit().grant(arrival.cost);
   if (protocol().credit().untold() >= window_bytes_ / 2) sender_.want_control(MessageKind::kCredit);
 }
 
-// The attachment may have no place, or not be wanted any more: what has none comes to memory of ours.
+// The attachment may have no landing any more; its bytes then go to memory of ours.
 Moved Inbox::take_part(std::span<const iovec> landing) {
   Arrival& front = queue_.front();
   void* const descriptor = front.data;
@@ -216,7 +216,7 @@ Moved Inbox::take_part(std::span<const iovec> landing) {
 
 // Tells the outcome of the part at the front of the queue.
 Moved Inbox::landed() {
-  // A copy of ours is nobody else's memory.
+  // No other side uses our own copy.
   if (!landing_.operation().is_done()) return lands_in_place() ? Moved::begun() : Moved::blocked();
   const ucs_status_t status = landing_.fetch();
   --parts_queued_;

@@ -18,10 +18,9 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// The receiving half of a carrier: what has arrived and was not received yet, in order; what came before its
-/// turn; and the part that is landing. It judges each message before it keeps anything of it, and tells the
-/// peer by the sender what it may send.
-/// Thread: the loop's.
+/// Receiving half of a carrier: messages that have arrived and were not received yet, in order; messages that
+/// arrived early; and the part that is landing. Validates each message before keeping any of it, and grants
+/// room to the peer through the sender. Thread: the loop's.
 class Inbox {
  public:
   /// `window_bytes` may be on their way to it.
@@ -40,7 +39,7 @@ class Inbox {
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
   ChunkRef receive_in_place(bool& exhausted);
-  /// Tells whoever waited for the part that lands how it ended.
+  /// Reports the result of the landing part to its waiter.
   Moved landed();
   /// UCX may write to memory of the owner's.
   bool lands_in_place() const noexcept {
@@ -48,7 +47,7 @@ class Inbox {
   }
   const CarrierOperation& landing() const noexcept { return landing_.operation(); }
 
-  /// Gives back what is here, but for what UCX may be writing to.
+  /// Releases everything except memory that UCX may be writing to.
   void forget() noexcept;
   /// The worker is gone, and UCX with it.
   void give_up() noexcept;
@@ -79,7 +78,7 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Landing of the part at the front, which is what comes to memory of our own then.
+  /// Landing of the part at the front. Without a landing of the session, the part goes to memory of ours.
   PartLanding landing_;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t parts_queued_ = 0;

@@ -15,7 +15,7 @@ inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
 inline constexpr std::size_t kMessageCost = 64;
 /// Attachments go in parts, so that taking memory back waits for one part and not for all.
 inline constexpr std::size_t kPartBytes = 1024 * 1024;
-/// Runs of a landing into which one of them goes, at most: a part fills so many blocks of 4 KiB.
+/// Maximum number of landing runs per part: a part fills up to this many blocks of 4 KiB.
 inline constexpr std::size_t kLandingRunsMax = 256;
 /// Runs that are shorter on an average are not worth an entry of UCX's list for each.
 inline constexpr std::size_t kLandingRunMin = 512;
@@ -28,8 +28,8 @@ inline constexpr std::size_t kHeldMessagesMax = 64;
 /// A small call and what goes with it fit an element of the shared memory's queue. Measured: 128 bytes echoed
 /// take 1.4 us instead of 1.8. UCX takes the peer's to be the same, so it is a part of the messages' version.
 inline constexpr std::size_t kSharedMemoryElementBytes = 512;
-/// Lists of runs go over UCX's TCP in parts of so many bytes. Measured: a block of 4 KiB in a list takes half
-/// of the time that it takes in UCX's own 8 KiB.
+/// Size of the parts in which lists of runs go over UCX's TCP. Measured: a 4 KiB block in a list takes half
+/// as long as with UCX's own 8 KiB.
 inline constexpr std::size_t kTcpSegmentBytes = 64 * 1024;
 /// Number of messages of a worker that may be looked at in UCX's own memory at a time; more are copied.
 inline constexpr std::size_t kLentMessagesMax = 256;
@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kPartsMax = 2;
 inline constexpr std::uint32_t kAsksMax = 4096;
 /// Distance by which a message may be ahead of the one that is due.
 inline constexpr std::uint32_t kEarlyMax = 4096;
-/// UCX has nothing more to say, of a carrier or at all, when it said nothing so many times in a row.
+/// Number of consecutive polls without an event after which UCX counts as idle, for one carrier or in total.
 inline constexpr unsigned kIdleQuestions = 64;
 
 /// Interval at which a worker whose peer died is looked at whether it is stuck, and after how many looks in a

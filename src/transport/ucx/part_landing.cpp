@@ -24,7 +24,7 @@ std::size_t bytes_to_land(std::span<const iovec> landing, std::size_t bytes) noe
 
 bool PartLanding::place(Arrival& part, std::span<const iovec> landing) noexcept {
   std::size_t lands = bytes_to_land(landing, part.bytes);
-  // Without memory to list many runs the first one has to do, and what is behind it is copied.
+  // Without memory to list many runs, the first run is used alone, and bytes behind it are copied.
   if (!runs_.list(landing.first(lands > 0 ? landing.size() : 0), lands)) {
     lands = std::min(lands, landing.front().iov_len);
     runs_.list(landing.first(1), lands);

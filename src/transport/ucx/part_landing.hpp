@@ -29,9 +29,10 @@ class PartLanding {
   /// is what `part` has from now on, nothing when all of it lands. False when memory is out: all is as
   /// before.
   bool place(Arrival& part, std::span<const iovec> landing) noexcept;
-  /// Receives what was placed, out of `descriptor`, which is UCX's again. UCS_INPROGRESS, or it failed.
+  /// Receives the placed part out of `descriptor`, which belongs to UCX again afterwards. Returns
+  /// UCS_INPROGRESS, or an error.
   ucs_status_t begin(ucp_worker_h worker, void* descriptor) noexcept;
-  /// Takes what came of it, once it is done.
+  /// Returns the result of the operation once it is done.
   ucs_status_t fetch() noexcept { return operation_.fetch(); }
   /// The worker is gone, and UCX with it.
   void give_up() noexcept { operation_.give_up(); }

@@ -18,9 +18,8 @@ namespace weft::detail::ucx_carrier {
 /// ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
-/// Makes the carriers of one UCX context. The context is made when somebody is sure to want it (require()),
-/// or for the first carrier: a client that only prefers UCX, and meets none, pays nothing for it. Thread:
-/// any.
+/// Creates the carriers of one UCX context. The context is created by require(), or for the first carrier: a
+/// client that only prefers UCX and never meets a UCX peer pays nothing for it. Thread: any.
 class Provider final : public CarrierProvider {
  public:
   explicit Provider(UcxOptions options) : options_(std::move(options)) {}
@@ -30,8 +29,8 @@ class Provider final : public CarrierProvider {
   Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
                                            std::string_view peer_offer) const override;
 
-  /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
-  /// peer. Errors: those of make_context().
+  /// Creates the context if it does not exist yet, so that options refused by UCX are reported before a peer
+  /// connects. Errors: see make_context().
   Status require() const override;
   /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings: one
   /// with its shared memory only, which listens on no socket. Takes milliseconds.

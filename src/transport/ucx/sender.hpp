@@ -38,19 +38,19 @@ class Sender {
   std::string description() const { return endpoint_.description(); }
 
   Moved send(std::span<const iovec> from, std::size_t leased);
-  /// Tells whoever waited for the bytes that fly how they ended.
+  /// Reports the result of the bytes in flight to their waiter.
   Moved sent();
   /// The bytes that send() was given last, while UCX may read them.
   const CarrierOperation& bytes_sent() const noexcept { return sending_; }
   /// send() was blocked, and is worth another try. True once.
   bool take_writable() noexcept;
-  /// The peer has places for `asks` more of what was asked. False when it was not asked so often.
+  /// Records that the peer has places for `asks` more requests. Returns false if fewer were outstanding.
   bool take_places(std::uint32_t asks) noexcept;
 
   void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
-  /// Both ends were told to have been received, and nothing of ours is inside UCX any more. Only then may a
-  /// side close its endpoint: UCX cancels what is still landing at the other one.
+  /// True when both ends have acknowledged everything and UCX holds no memory of ours. A side may close its
+  /// endpoint only then, because UCX cancels whatever is still landing at the other side.
   bool all_left() const noexcept;
   bool anything_flies() const noexcept;
   /// The worker is gone, and UCX with it.
@@ -81,9 +81,9 @@ class Sender {
   RunList part_;
   std::array<CarrierOperation, kControlOperations> controls_;
   CarrierOperation flush_;
-  /// The bytes at the front were asked for by the last of `asks_`, and so is all that is leased behind them
-  /// before other bytes are sent: it is of the same attachment. Every ask is answered, also one whose bytes
-  /// went another way meanwhile.
+  /// True if the last request in `asks_` covers the bytes at the front, and all leased bytes behind them up
+  /// to the next unleased byte: these belong to the same attachment. Every request is answered, even if its
+  /// bytes took another path meanwhile.
   bool asked_ = false;
   std::uint32_t asks_ = 0;
   std::uint32_t places_ = 0;

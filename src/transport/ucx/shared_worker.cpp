@@ -138,7 +138,7 @@ UcxCarrier* SharedWorker::find(const ActiveMessageHeader& header) const noexcept
   return entry.key == header.key ? entry.carrier : nullptr;
 }
 
-// Called inside ucp_worker_progress: only notes what came.
+// Called inside ucp_worker_progress, so it only records the message.
 ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::size_t header_bytes, void* data,
                                       std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
   auto& self = *static_cast<SharedWorker*>(shared);
@@ -147,7 +147,7 @@ ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::siz
     self.note_stray(header_bytes);
     return UCS_OK;
   }
-  // What was on its way when a carrier was shut is nobody's fault.
+  // A message that was under way when its carrier was shut is not an error.
   UcxCarrier* const carrier = self.find(*loaded);
   if (carrier == nullptr) return UCS_OK;
   return carrier->inbox().arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;

@@ -17,8 +17,8 @@ namespace weft::detail::ucx_carrier {
 
 class UcxCarrier;
 
-/// Place to which the active messages for a carrier go: its slot in the table of its shared worker, and a key
-/// that tells it from whoever had the slot before.
+/// Address of a carrier's active messages: its slot in the table of its shared worker, and a key that
+/// distinguishes it from earlier carriers in the same slot.
 struct Place {
   std::uint32_t slot = 0;
   std::uint32_t key = 0;

@@ -15,11 +15,11 @@ namespace {
 
 // An address: slot, key, window, then the worker's.
 constexpr std::size_t kAddressHeadBytes = 12;
-// Time that UCX has to let go of what it was asked for by force. That takes microseconds, but not while the
-// peer's queue in shared memory is full: that of a stopped peer stays so.
+// Time that UCX has for a forced cancellation. It takes microseconds, unless the peer's queue in shared
+// memory is full; the queue of a stopped peer stays full.
 constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 constexpr Duration kForceAtLeast = std::chrono::milliseconds{5};
-// Clocks are read once in so many questions.
+// Number of polls per reading of the clock.
 constexpr unsigned kQuestionsPerLook = 64;
 
 constexpr FixedFailure kOverstayed{
@@ -126,7 +126,7 @@ Status UcxCarrier::begin(std::string_view peer_address) {
                                 conversation_.fail(static_cast<ucs_status_t>(why.native()));
                               }});
   if (!endpoint.ok()) {
-    // Which of two lists is too short can be seen only with both: each side is told the other's.
+    // Only both lists together show which one lacks a transport, so each side receives the other's list.
     return std::move(endpoint).status().with_context(
         [&] { return "with " + shared_->worker().context().choice() + " on this side"; });
   }
@@ -164,7 +164,7 @@ bool UcxCarrier::wait_for(const CarrierOperation& operation, TimePoint give_up_a
   return !operation.flies();
 }
 
-// The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
+// The memory of `operation` must be returned, at the cost of the carrier or even of the worker.
 void UcxCarrier::insist_on(const CarrierOperation& operation) {
   if (wait_for(operation, std::max(operation.began() + kReclaimAtMost, now_and(kReclaimAtLeast)))) return;
   conversation_.fail(UCS_ERR_TIMED_OUT);

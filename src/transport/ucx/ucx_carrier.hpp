@@ -16,18 +16,19 @@ namespace weft::detail::ucx_carrier {
 
 class Provider;
 
-/// One end of a connection's way over UCX's active messages.
+/// One end of a connection's path over UCX's active messages.
 ///
-/// Bytes travel in messages that UCX copies (eager), bounded by a window that the receiver opens by saying
-/// what it has received. An attachment's leased bytes are asked for first, and go by rendezvous, one part
-/// after the other, once the receiver has a place for them: a part never waits for anybody but UCX. The
-/// Sender and the Inbox do that; this brings both up, tells the owner what UCX told them, and ends them.
+/// Bytes travel in messages that UCX copies (eager), within a window that the receiver opens as it receives.
+/// The leased bytes of an attachment are requested first and use rendezvous, one part after the other, once
+/// the receiver has a place for them, so a part waits only for UCX. Sender and Inbox implement this;
+/// UcxCarrier creates both, notifies the owner of UCX's events, and ends both.
 ///
-/// The side that connected has its worker from the beginning, and says its address. The other one, which
-/// anybody may have asked for UCX, gets one when it knows the peer's address, and says its own after that.
+/// The connecting side has its worker from the start and sends its address. The accepting side creates its
+/// worker only when it knows the peer's address, because any stranger may ask for UCX, and sends its own
+/// address afterwards.
 ///
-/// UCX has something of ours as long as a CarrierOperation flies; shut() returns only when none does. Nothing
-/// is told to the owner inside a callback of UCX: those only note and schedule told_.
+/// UCX holds memory of ours while a CarrierOperation is in flight; shut() returns only when none is. A UCX
+/// callback never notifies the owner: it records the event and schedules told_.
 class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom::Guest {
  public:
   UcxCarrier(const Provider& provider, Loop& loop, CarrierEndOwner& owner);

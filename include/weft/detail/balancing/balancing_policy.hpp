@@ -20,7 +20,7 @@ struct EndpointSpec {
   /// Share of the calls, against that of the others; zero takes none. More than a million
   /// counts as that.
   std::uint32_t weight = 1;
-  /// Zone in which it stands, as in "eu-west-1b"; empty when nobody says.
+  /// Zone of the endpoint, such as "eu-west-1b"; empty if unknown.
   std::string_view zone = {};
 };
 
@@ -38,9 +38,8 @@ inline constexpr std::size_t kTriedMax = 16;
 
 }  // namespace detail
 
-/// Hash of a text, the same in every process and version: of an endpoint's key, and for PickRequest::key_hash
-/// of whatever calls are to be kept together by. It is not for input that somebody chooses in order to
-/// collide.
+/// Hash of a text, equal in every process and version. Used for endpoint keys, and for PickRequest::key_hash
+/// to keep related calls together. Not collision resistant against chosen input.
 std::uint64_t key_hash(std::string_view text) noexcept;
 
 /// Everything a pick depends on besides what the policy knows: the same requests and reports in the same
@@ -51,8 +50,8 @@ struct PickRequest {
   std::uint64_t random = 0;
   /// Hash of what the call is about, for ConsistentHash; zero: about nothing.
   std::uint64_t key_hash = 0;
-  /// Endpoints that this call was sent to before; none of them is picked. A policy may look at
-  /// the first sixteen only.
+  /// Endpoints that this call has already tried; none of them is picked. A policy may look at the first
+  /// sixteen only.
   std::span<const std::uint32_t> tried = {};
 };
 
@@ -61,7 +60,7 @@ enum class CallOutcome : std::uint8_t {
   kSuccess,
   kFailure,    ///< the endpoint's fault: unavailable, overloaded, out of time, or broken
   kOvertaken,  ///< given up, because a backup of it was answered: it would have taken longer than this
-  kIgnored,    ///< nobody's or the caller's: cancelled, refused for its arguments
+  kIgnored,    ///< not the endpoint's fault: cancelled, or refused because of its arguments
 };
 
 /// End of a call.
@@ -97,14 +96,14 @@ class BalancingPolicy {
  public:
   virtual ~BalancingPolicy() = default;
 
-  /// Takes `list` in place of the one before; nothing of it is kept by reference. What is known of endpoints
-  /// whose key stays is kept, new ones begin with the whole share. May be empty. Costs O(n log n).
-  /// Errors: kInvalidArgument, and nothing has changed, when there are more than kEndpointsMax.
-  /// Throws std::bad_alloc without memory; the next that is called is then set_endpoints() again.
+  /// Replaces the list; nothing of `list` is kept by reference. Endpoints whose key stays keep their state,
+  /// new ones begin with the full share. May be empty. Costs O(n log n). Errors: kInvalidArgument, without a
+  /// change, for more than kEndpointsMax endpoints. Throws std::bad_alloc without memory; call
+  /// set_endpoints() again before anything else then.
   virtual Status set_endpoints(std::span<const EndpointSpec> list) = 0;
   virtual std::size_t size() const noexcept = 0;
 
-  /// Returns an endpoint, or none when all that have a share were tried.
+  /// Returns an endpoint, or none if all endpoints with a share were tried.
   virtual std::optional<std::uint32_t> pick(const PickRequest& request) noexcept = 0;
 
   /// Health as the one who owns connections sees it, from 0 to 1: with 0 an endpoint is never picked, with a

@@ -22,9 +22,8 @@ inline bool was_tried(Tried tried, std::uint32_t index) noexcept {
   return std::find(tried.begin(), tried.end(), index) != tried.end();
 }
 
-/// Endpoints that may be picked, in a dense array, and how much each of them counts: weight times share.
-/// An endpoint that is ejected is not in it, so that no policy walks past those that are out. All but reset()
-/// is O(1).
+/// Endpoints that may be picked, in a dense array, and their weights: weight times share. Ejected endpoints
+/// are not in the array, so that no policy iterates over them. All functions except reset() are O(1).
 class Candidates {
  public:
   /// Parts that the weight of an endpoint is counted in: a share is a multiple of 1 / kParts, none but zero
@@ -42,7 +41,7 @@ class Candidates {
   double share(std::uint32_t index) const noexcept { return shares_[index]; }
   const std::vector<double>& shares() const noexcept { return shares_; }
   std::uint32_t weight(std::uint32_t index) const noexcept { return weights_[index]; }
-  /// Returns weight times share in 1 / kParts; zero for what is no candidate.
+  /// Returns weight times share in units of 1 / kParts; zero if the endpoint is no candidate.
   std::uint64_t parts(std::uint32_t index) const noexcept;
   std::uint64_t parts_of_all() const noexcept { return parts_of_all_; }
 

@@ -31,7 +31,7 @@ class EndpointKeys {
   std::vector<std::uint32_t> sorted_;  // by key, and those of one key by index
 };
 
-/// Moves what was known of endpoints that stay to their new places; others begin with `fresh`.
+/// Moves the state of endpoints that stay to their new places; new endpoints begin with `fresh`.
 template <typename T>
 std::vector<T> carried_over(const std::vector<T>& known, std::span<const std::uint32_t> before, T fresh) {
   std::vector<T> carried(before.size(), fresh);

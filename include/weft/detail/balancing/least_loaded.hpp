@@ -6,23 +6,23 @@
 namespace weft {
 
 struct LeastLoadedOptions {
-  /// Time after which a latency that was seen counts a third of what it did; above zero. A server that was
-  /// slow is tried again after a few of these.
+  /// Decay time of an observed latency: after it, the latency counts a third. Above zero. A slow server is
+  /// tried again after a few decay times.
   Duration decay = std::chrono::seconds{10};
-  /// Latency that a failed call counts as, if it took less, so that a server which fails at once does not
-  /// look fast; also that of the calls which run on a server of which nothing is known yet.
+  /// Minimum latency that a failed call counts as, so that a server that fails at once does not look fast;
+  /// also the assumed latency of calls on a server without observations.
   Duration failure_latency = std::chrono::seconds{1};
   /// Time in which what a failure counts as falls evenly to nothing; above zero. After it, the failure is
   /// forgotten, however fast the others are.
   Duration failure_decay = std::chrono::seconds{10};
 };
 
-/// Picks two endpoints at random and takes the one with less work, which is its latency times its calls in
-/// flight, this one included, divided by its weight. A latency rises at once to what was seen and falls
-/// slowly, so that a server which becomes slow is left at once. A failure counts as a latency too, but beside
-/// those of calls that succeeded, and it is forgotten after a fixed time. Looking at two and not at all keeps
-/// clients from falling upon one server together, and is nearly as good. An endpoint whose share was zero is
-/// as one of which nothing is known.
+/// Picks two endpoints at random and takes the one with less work: its latency times its calls in flight,
+/// including this one, divided by its weight. A latency estimate rises at once to an observation and falls
+/// slowly, so that a server that becomes slow is left at once. A failure counts as a latency too, separately
+/// from those of successful calls, and is forgotten after a fixed time. Looking at two endpoints instead of
+/// all keeps clients from choosing the same server together, and is nearly as good. An endpoint that had a
+/// share of zero counts as unknown again.
 ///
 /// Sources: Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001; the latency is the
 /// peak EWMA of Finagle. A pick costs O(1); the policy takes some 70 bytes and the key for each endpoint.
@@ -50,11 +50,11 @@ class LeastLoaded final : public detail::ListedPolicy {
 
   void list_changed(std::span<const std::uint32_t> before) override;
   void share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept override;
-  /// The part that is left at `now` of what was seen at `at`.
+  /// Factor by which an observation made at `at` has decayed at `now`.
   double kept(TimePoint at, TimePoint now) const noexcept;
   /// Nanoseconds that a failure counts as at `now`; zero once it is forgotten.
   double penalty(const Load& load, TimePoint now) const noexcept;
-  /// The longer of both, of what is left at `now`; zero when nothing is known.
+  /// The larger of both estimates, decayed to `now`; zero without observations.
   double counted(const Load& load, TimePoint now) const noexcept;
   double cost(std::uint32_t index, TimePoint now) const noexcept;
 

@@ -5,8 +5,8 @@
 
 namespace weft::detail {
 
-/// Base of all policies that choose by themselves: the list, and health as a filter. They see
-/// candidates only, and are told when these change.
+/// Base of all policies with their own list: keeps the list, and filters by health. Derived classes see
+/// candidates only, and are notified when these change.
 class ListedPolicy : public BalancingPolicy {
  public:
   Status set_endpoints(std::span<const EndpointSpec> list) final;

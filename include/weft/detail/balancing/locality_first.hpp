@@ -10,8 +10,8 @@ namespace weft {
 struct LocalityFirstOptions {
   /// Zone of this client, as endpoints name theirs.
   std::string zone;
-  /// All calls stay in the zone while so much of its weight is healthy; from 0 (exclusive) to 1. Below, the
-  /// part of the calls that stays shrinks with what is healthy, down to none.
+  /// Healthy share of the zone's weight down to which all calls stay in the zone; from 0 (exclusive) to 1.
+  /// Below it, the part of the calls that stays shrinks with the healthy weight, down to none.
   double healthy_share_min = 0.7;
   /// The same for the number of healthy endpoints there; at least 1. One server that shares a zone with a
   /// hundred clients is not enough for them.
@@ -42,7 +42,7 @@ class LocalityFirst final : public BalancingPolicy {
 
  private:
   detail::PartOfList& part_of(std::uint32_t index) noexcept { return near_.has(index) ? near_ : far_; }
-  /// Adds an endpoint of the zone to what is healthy, or takes it away again.
+  /// Adds an endpoint of the zone to the healthy weight, or removes it.
   void count(std::uint32_t index, double sign) noexcept;
 
   LocalityFirstOptions options_;

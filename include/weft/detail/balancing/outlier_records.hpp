@@ -17,7 +17,7 @@ class OutlierRecords {
   explicit OutlierRecords(const OutlierOptions& options) noexcept : options_(options) {}
 
   void carry_over(std::span<const std::uint32_t> before);
-  /// Notes the end of a call. Returns whether the endpoint is to be ejected by now.
+  /// Records the end of a call. Returns true if the endpoint must be ejected now.
   bool note(std::uint32_t index, const CallReport& report) noexcept;
   /// Forgets what an endpoint did, so that it is judged anew.
   void forget(std::uint32_t index) noexcept;

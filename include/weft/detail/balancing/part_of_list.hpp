@@ -20,7 +20,7 @@ class PartOfList {
   bool has(std::uint32_t index) const noexcept { return inner_[index] != kNoIndex; }
   std::span<const std::uint32_t> members() const noexcept { return {members_.data(), members_.size()}; }
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept;
-  /// Tells the policy the share of a member, and nothing of those that are none.
+  /// Passes the share of a member to the policy; ignores other endpoints.
   void set_share(std::uint32_t index, double share) noexcept;
   void begun(std::uint32_t index, TimePoint now) noexcept;
   void ended(std::uint32_t index, const CallReport& report) noexcept;

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-/// Ends the process with words: a policy has picked what is not in its list.
+/// Aborts the process with a message: a policy has picked an index outside its list.
 [[noreturn]] void picked_nobody(std::uint32_t picked, std::size_t size) noexcept;
 
 /// Returns `picked`, which a policy gave, perhaps a user's own, if it is of a list of `size` servers; else

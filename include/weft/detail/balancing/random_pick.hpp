@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// Any endpoint, each as often as its weight says. Has no memory of picks, so many clients never act in step;
-/// a server gets bursts that RoundRobin would not give it. Costs O(log n).
+/// Picks any endpoint at random by weight. Keeps no memory of picks, so many clients never act in step; a
+/// server sees bursts that RoundRobin would not cause. Costs O(log n).
 class RandomPick final : public detail::ListedPolicy {
  public:
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;

@@ -6,8 +6,8 @@
 namespace weft {
 
 struct SubsetOptions {
-  /// Endpoints that this client uses; at least 1. With fewer in the list it uses all. Large enough that the
-  /// client can do without those that fail together: twenty or more.
+  /// Number of endpoints that this client uses; at least 1. With fewer in the list it uses all. Choose a
+  /// number large enough that the client survives correlated failures: twenty or more.
   std::uint32_t size = 20;
   /// Number of this client, from 0 on without gaps where that is known, as the ordinal of a replica is: then
   /// servers have equal numbers of clients, but for a few. A hash of its name, where it is not: then these
@@ -20,11 +20,11 @@ namespace detail {
 /// A few endpoints for each client of a large fleet, so that a thousand clients and a thousand servers need
 /// not hold a million connections. When an endpoint comes or leaves, a client exchanges at most two.
 ///
-/// Endpoints stand on a circle, in the order of the hashes of their keys and at equal distances; clients
-/// stand on it where the van der Corput sequence puts them, which fills it evenly however many there are; and
-/// a client uses those that follow it. This is the Ringsteady of Ward, Wankadia, Guliani: Reinventing Backend
-/// Subsetting at Google, ACM Queue 20(5), 2022, with endpoints at equal distances since they have no numbers.
-/// Costs what the policy within costs.
+/// Endpoints stand on a circle, in the order of the hashes of their keys and at equal distances; a client's
+/// position follows the van der Corput sequence, which fills the circle evenly for any number of clients; a
+/// client uses the endpoints that follow its position. This is the Ringsteady of Ward, Wankadia, Guliani:
+/// Reinventing Backend Subsetting at Google, ACM Queue 20(5), 2022, with endpoints at equal distances since
+/// they have no numbers. Costs the same as the inner policy.
 class Subset final : public BalancingPolicy {
  public:
   Subset(SubsetOptions options, std::unique_ptr<BalancingPolicy> within);

@@ -35,11 +35,11 @@ struct CmEvent {
   enum class Kind : std::uint8_t {
     kAddressResolved,
     kRouteResolved,
-    kRequest,   ///< `id` is new, and whoever gets the event destroys it
+    kRequest,   ///< `id` is new, and the receiver of the event destroys it
     kResponse,  ///< the peer has accepted
     kEstablished,
     kRejected,
-    kFailed,        ///< nobody answers, there is no such address or no way to it
+    kFailed,        ///< no answer, no such address, or no route to it
     kDisconnected,  ///< the peer has ended it
     kDeviceGone,    ///< the device is being removed, which waits for the end of `id`
     kOther,

@@ -18,8 +18,8 @@
 namespace weft::verbs {
 
 struct CompletionQueueOptions {
-  /// Number of completions it has room for. Queues that complete into it reserve what they may have under
-  /// way, so that it never overruns.
+  /// Capacity in completions. Queues that complete into it reserve entries for their operations under way, so
+  /// that it never overruns.
   std::size_t entries = 1024;
   /// Lets the loop sleep until something completes. Without it a loop with this queue never sleeps.
   bool event_channel = true;
@@ -62,7 +62,7 @@ class CompletionQueue final : public Poller {
   Device& device() const noexcept { return *device_; }
   /// Operations whose coroutine has not taken the result, or that the device has.
   std::size_t operations_out() const noexcept { return table_->out(); }
-  /// Completions of nobody: their queue was destroyed before they came.
+  /// Number of completions that arrived after their queue was destroyed.
   std::uint64_t strays() const noexcept { return strays_; }
   /// Returns the error with which ibv_poll_cq() failed, as a positive number, or 0. Coroutines' operations
   /// have ended with kUnavailable then, but the device may use their memory still: it comes back with the

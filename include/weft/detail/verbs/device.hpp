@@ -60,8 +60,8 @@ class Device {
   };
 
  public:
-  /// Opens the device of that name; empty for the first one. Errors: kNotFound when there is none of that
-  /// name (the text lists those that there are), kPermissionDenied.
+  /// Opens the device `name`, or the first device if `name` is empty. Errors: kNotFound if no device has this
+  /// name (the text lists the existing ones), kPermissionDenied.
   static Result<std::shared_ptr<Device>> open(std::string_view name = {}, Driver& driver = system_driver());
   Device(Private, Driver& driver, ibv_context* context) noexcept : driver_(driver), context_(context) {}
   ~Device();

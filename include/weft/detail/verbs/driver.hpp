@@ -10,15 +10,15 @@ namespace weft::verbs {
 
 class CmDriver;
 
-/// Every call of libibverbs that sets something up, asks or tears down: the one seam between Weft and RDMA
-/// devices. Tests put a device of their own behind it, which fails and delays what they choose.
+/// All control calls of libibverbs: set-up, queries, destruction. The one seam between Weft and RDMA devices;
+/// tests put a simulated device behind it that fails and delays as they choose.
 ///
 /// The calls that move bytes (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
-/// ibv_req_notify_cq) are not here: libibverbs already calls them through the table in ibv_context, which a
-/// device of a test fills in, so that they cost nothing more.
+/// ibv_req_notify_cq) are not here: libibverbs already dispatches them through the table in ibv_context,
+/// which a simulated device fills in, so they cost nothing extra.
 ///
-/// Each does what ibv_<its name> does, with the same results: null and errno, or an errno number. Outlives
-/// everything that was made by it. Thread: any.
+/// Each function behaves as the ibv_ function of its name, with the same results: null and errno, or an errno
+/// number. Outlives all objects made through it. Thread: any.
 class Driver {
  public:
   virtual ~Driver() = default;

@@ -53,7 +53,7 @@ class WorkQueue {
   void accept(Operation& operation) noexcept;
   /// The device is done with it, or it does not wait any more.
   void leave(Operation& operation) noexcept;
-  /// Gives the device those that wait while there is room.
+  /// Posts waiting operations while the device has room.
   void refill() noexcept;
   /// The device's queue was destroyed.
   void close() noexcept;
@@ -73,7 +73,7 @@ class WorkQueue {
 
   const std::size_t capacity_;
   std::size_t posted_ = 0;
-  /// Operations that the device has, and those that wait for room, oldest first.
+  /// Operations posted to the device. Waiting operations follow in the next list, oldest first.
   List with_device_;
   List waiting_;
 };
@@ -109,8 +109,8 @@ class Operation final : public weft::detail::OperationRecord<Operation>,
   /// The device never had it, or its queue was destroyed.
   void complete_with_errno(int error) noexcept;
   void close() noexcept;
-  /// Nobody will hear of its completion: its coroutine goes on, its memory stays until its queue ends. False
-  /// when that was so before.
+  /// Drops the waiter of the completion: its coroutine continues, and the memory stays until the queue ends.
+  /// Returns false if there was no waiter.
   bool give_up() noexcept;
 
   std::uint64_t id() const noexcept { return std::uint64_t{generation} << 32 | index; }
@@ -148,7 +148,7 @@ class OperationTable {
   /// Null at the limit (kOperationsMax), or when memory is out.
   Operation* take() noexcept;
   void recycle(Operation& operation) noexcept;
-  /// Null when nobody has that id any more.
+  /// Returns null if no operation has this id any more.
   Operation* find(std::uint64_t id) noexcept;
   /// The completion queue cannot be asked. How many operations that concerned.
   std::size_t give_up() noexcept;

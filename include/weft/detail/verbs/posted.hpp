@@ -13,8 +13,8 @@
 
 namespace weft::verbs::detail {
 
-/// Properties of the operations of one kind: `Value`, which they end with (or void), `result()`, which
-/// reads it from the record, and the words with which a failure says what was tried.
+/// Properties of the operations of one kind: `Value`, the type of their result (or void), `result()`, which
+/// reads it from the record, and the text with which a failure names the attempt.
 template <typename T>
 concept OperationFamily = requires {
   typename T::Value;
@@ -87,8 +87,8 @@ class [[nodiscard]] Posted {
     }
   }
 
-  /// Leaves the operation to itself: nobody waits, its memory comes back through its owner. Errors: what was
-  /// refused at once. Later failures are told by nobody, but the queue pair's next operations fail.
+  /// Detaches the operation: it has no waiter, and its memory returns through its owner. Errors: an immediate
+  /// refusal. Later failures are not reported, but the queue pair's next operations fail.
   Result<void> abandon() && {
     if (operation_ == nullptr) return failure_of(not_posted_, Family::kWhat);
     std::exchange(operation_, nullptr)->drop();

@@ -58,26 +58,25 @@ struct QueuePairOptions {
   Access access{.remote_read = true, .remote_write = true, .remote_atomic = true};
 };
 
-/// Says how packets travel; both sides choose for themselves, but for the MTU, of which the smaller one is
-/// used.
+/// Packet options. Each side chooses its own, except the MTU: the smaller of both is used.
 struct ConnectOptions {
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
   std::uint8_t service_level = 0;
   std::uint16_t partition_index = 0;
-  /// An unanswered packet is sent again after 4.096 us * 2^this, so many times: 14 and 6 give up after half a
-  /// second.
+  /// Timeout and retry count for an unanswered packet: it is sent again after 4.096 us * 2^ack_timeout, up to
+  /// the retry count. 14 and 6 give up after half a second.
   std::uint8_t ack_timeout = 14;
   std::uint8_t retries = 6;
-  /// Number of times a message is sent again that the peer has no receive for, and the wait that we ask peers
-  /// for (the InfiniBand code; 12 is 0.64 ms). 7, for ever, is refused.
+  /// Number of retries of a message for which the peer has no receive, and the delay that peers should use
+  /// for us (the InfiniBand code; 12 is 0.64 ms). 7, which means without limit, is refused.
   std::uint8_t receiver_not_ready_retries = 6;
   std::uint8_t receiver_not_ready_timer = 12;
   /// Reads and atomics under way at a time, each way; the device may have less.
   std::uint8_t reads_max = 16;
 };
 
-/// Transition of a queue pair to its next state, as somebody else has worked it out.
+/// Transition of a queue pair to its next state, as computed by its caller.
 struct Transition {
   ibv_qp_attr attributes{};
   int mask = 0;
@@ -87,9 +86,10 @@ struct Transition {
 ///
 ///   made (receives can be posted) --connect()--> connected --an operation failed, fail()--> failed
 ///
-/// In failed, every operation ends with kUnavailable; make a new one. Its end: whatever the device has not
-/// completed ends with kUnavailable or as cancelled, and all memory is given back, for a destroyed queue pair
-/// touches nothing. Ends before its completion queue, and not inside a CompletionHandler. Thread: its loop's.
+/// In the failed state every operation ends with kUnavailable; create a new queue pair. The destructor ends
+/// all operations that the device has not completed with kUnavailable or as cancelled, and returns all
+/// memory, because a destroyed queue pair accesses no memory. Destroy it before its completion queue, and not
+/// inside a CompletionHandler. Thread: the loop's.
 class QueuePair final {
   struct Private {
     explicit Private() = default;
@@ -120,11 +120,11 @@ class QueuePair final {
 
   /// Returns the address that the peer's connect() takes.
   const AddressInfo& address() const noexcept { return device_.address(); }
-  /// Connects to the queue pair of that address, which has to do the same. On Ethernet this blocks, up to a
-  /// second, while the kernel does not know the way to the address: a loop with other things to do has
-  /// way_to() looked for on another thread first. Errors: kInvalidArgument for
-  /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
-  /// connected or failed already, kUnavailable when nobody answers to the peer's address.
+  /// Connects to the queue pair at `peer`, which must connect to this one. On Ethernet this blocks for up to
+  /// a second while the kernel resolves the route; a loop with other work resolves way_to() on another thread
+  /// first. Errors: kInvalidArgument for impossible options or a peer on another kind of network,
+  /// kFailedPrecondition when already connected or failed, kUnavailable when the peer's address does not
+  /// answer.
   Status connect(const AddressInfo& peer, const ConnectOptions& options = {}) {
     return device_.connect(peer, options);
   }
@@ -181,14 +181,14 @@ class QueuePair final {
   }
   [[nodiscard]] detail::Posted<detail::Read> read(std::span<const Memory> memory, const RemoteMemory& from);
 
-  /// Adds to the 8 bytes at the beginning of `word`, which are 8-aligned; or stores `desired` there if they
-  /// are `expected`. Returns Result<std::uint64_t>: what was there before. Cancel: as send(). Errors: as
-  /// write(), and kInvalidArgument for a word that is not aligned.
+  /// Adds to the 8-byte word at `word`, which is 8-aligned; or stores `desired` if the word equals
+  /// `expected`. Returns Result<std::uint64_t>: the previous value. Cancel: as send(). Errors: as write(),
+  /// and kInvalidArgument for an unaligned word.
   [[nodiscard]] detail::Posted<detail::Atomic> fetch_add(const RemoteMemory& word, std::uint64_t add);
   [[nodiscard]] detail::Posted<detail::Atomic> compare_swap(const RemoteMemory& word, std::uint64_t expected,
                                                             std::uint64_t desired);
 
-  /// Ends the connection: what is under way fails with kUnavailable, through its completions.
+  /// Ends the connection: operations under way fail with kUnavailable, through their completions.
   Status fail();
 
  private:

@@ -18,8 +18,8 @@ class Way {
   Way(std::shared_ptr<ProtectionDomain> domain, const ibv_ah_attr& attributes) noexcept
       : domain_(std::move(domain)), attributes_(attributes) {}
 
-  /// Has the kernel look for it, which blocks until somebody answered, or for a second. Errors: kUnavailable
-  /// when nobody did. connect() reports every other failure.
+  /// Has the kernel resolve the route. Blocks until an answer arrives, or for a second. Errors: kUnavailable
+  /// without an answer. connect() reports every other failure.
   Status look_for();
 
  private:
