@@ -10,7 +10,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Tells whether a well-formed character changes how what is around it is shown.
+/// Returns true if a well-formed character changes how its neighbours are displayed.
 bool is_control(std::string_view character) {
   const auto byte = [character](std::size_t at) { return static_cast<unsigned char>(character[at]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;

@@ -163,7 +163,7 @@ std::string_view Status::message() const noexcept {
 
 template <typename Change>
 void Status::change(Change change) noexcept {
-  // Nobody else can begin to share it meanwhile: that takes a copy of this object.
+  // No other object can start to share it meanwhile: sharing requires a copy of this object.
   if ((word_ & kKinds) == 0 && text().shared_by.load(std::memory_order_acquire) == 1)
     return change(text().facts);
   Facts changed = facts();

@@ -10,7 +10,8 @@ std::size_t utf8_character_bytes(Bytes bytes) {
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xF0 ? 4 : (first >= 0xE0 ? 3 : 2);
   if (first < 0xC2 || first > 0xF4 || bytes.size() < length) return 0;
-  // Only the second byte has narrower bounds, which rule out overlong forms, surrogates and what is too high.
+  // Only the second byte has narrower bounds, which exclude overlong forms, surrogates and values above the
+  // maximum.
   const std::uint8_t low = first == 0xE0 ? 0xA0 : (first == 0xF0 ? 0x90 : 0x80);
   const std::uint8_t high = first == 0xED ? 0x9F : (first == 0xF4 ? 0x8F : 0xBF);
   const auto second = static_cast<std::uint8_t>(bytes[1]);

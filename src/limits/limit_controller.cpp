@@ -37,7 +37,7 @@ TimePoint LimitController::next_tick() const noexcept {
 }
 
 void LimitController::ended(TimePoint now, Duration latency, std::uint32_t in_flight) noexcept {
-  // Nobody tells of beginnings: the most are in flight right before an end.
+  // Beginnings are not reported, so the highest number in flight is the one right before an end.
   most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
   const double nanoseconds = std::max(1.0, static_cast<double>(latency.count()));
   if (probing_) return probe(now, now - latency, nanoseconds, in_flight);
@@ -67,7 +67,7 @@ void LimitController::probe(TimePoint now, TimePoint call_began, double latency,
 }
 
 void LimitController::end_probe(TimePoint now, std::uint32_t in_flight) noexcept {
-  // Few calls of a server that has become slow say more than many of what it was before.
+  // After a server has become slow, its few new calls count more than many old ones.
   if (sum_.calls > 0) unloaded_ = sum_.mean();
   probing_ = false;
   probe_at_ = now + options_.probe_interval;
@@ -85,7 +85,7 @@ void LimitController::end_window(TimePoint now, std::uint32_t in_flight) noexcep
   unloaded_ = std::min(unloaded_, mean);
   const double gradient = std::clamp(options_.tolerance * unloaded_ / mean, 0.5, 1.0);
   const double next = limit_ * gradient + std::sqrt(limit_);
-  // A limit that nobody reaches says nothing about whether more would be borne.
+  // An unused limit gives no information about a higher one.
   const bool used = most_in_flight_ * 2.0 >= limit_;
   if (next < limit_ || used) limit_ = std::clamp(next, 1.0, static_cast<double>(options_.limit_max));
   begin_window(now, in_flight);

@@ -24,8 +24,8 @@ void prefer_large_pages(MutableBytes memory) noexcept {
 
 }  // namespace
 
-// A byte that is written takes a whole page. So large ones are used where as much has arrived already: what
-// is taken is at most twice what is charged.
+// A written byte occupies a whole page. So large pages are used only where enough has arrived already: the
+// memory taken is at most twice the charge.
 bool ArrivingBuffer::charge(std::size_t bytes) noexcept {
   if (bytes <= charged_) return true;
   if (!budget_->try_reserve(bytes - charged_)) return false;

@@ -17,7 +17,7 @@ bool MemoryBudget::try_reserve(std::size_t bytes) noexcept {
 }
 
 void MemoryBudget::release(std::size_t bytes) noexcept {
-  // The parent first: whoever sees room in the child finds it in the parent too.
+  // The parent first: room in the child implies room in the parent.
   if (parent_ != nullptr) parent_->release(bytes);
   give_back(bytes);
 }

@@ -15,14 +15,14 @@ namespace {
 
 struct SharingBudget {
   std::shared_ptr<detail::MemoryBudget> budget;
-  Buffer buffer;  // ends before what it was reserved in
+  Buffer buffer;  // destroyed before its reservation
 };
 
 void end_sharing(void* object) noexcept {
   delete static_cast<SharingBudget*>(object);
 }
 
-/// Stands in front of the bytes of a short block, which are those that its buffer counts.
+/// Header in front of the bytes of a short block, with their count.
 struct ShortBlock {
   std::shared_ptr<detail::MemoryBudget> budget;
   std::size_t bytes = 0;

@@ -47,7 +47,7 @@ bool ChunkPool::count_unfilled(Chunk& chunk, std::size_t there) noexcept {
   return true;
 }
 
-// The chunk carries what it counts for, and gives it back wherever it ends.
+// The chunk carries its charge, and returns it wherever it ends.
 void ChunkPool::set_unfilled(Chunk& chunk, std::size_t bytes) noexcept {
   if (bytes <= chunk.capacity_ / 4) bytes = 0;
   unfilled_bytes_ += bytes - chunk.unfilled_;

@@ -3,7 +3,7 @@
 
 namespace weft::detail {
 
-// A step more than is wanted; near the limit only what is wanted.
+// Reserves one step more than needed; near the limit only the needed bytes.
 bool LocalBudget::take(std::size_t bytes) noexcept {
   const std::size_t missing = bytes - free_;
   if (shared_->try_reserve(missing + step_)) {

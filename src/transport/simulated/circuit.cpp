@@ -100,7 +100,7 @@ void Circuit::resume(End end) {
   arm_next();
 }
 
-// What is told may end one carrier or both, and with them all that holds this.
+// A notification may destroy one carrier or both, and with them every reference to this circuit.
 void Circuit::on_timer() {
   const auto self = shared_from_this();
   run(End::kClient);
@@ -128,7 +128,8 @@ void Circuit::run(End sender) {
   }
   receiver.readable = true;
   if (!receiver.gone) return;
-  // Nobody is there: who has died answers everything with a reset, who has closed does so with bytes.
+  // The receiver is gone: a crashed host answers everything with a reset, a closed end answers bytes with
+  // one.
   const bool bytes = from(sender).drop_arrived();
   if ((bytes || receiver.error != 0) && !from(sender).is_reset()) to(sender).reset();
 }

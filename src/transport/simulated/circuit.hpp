@@ -35,7 +35,7 @@ class CircuitEnd : public ListHook<EndOfHostTag> {
   const End end;
   SimulatedCarrier* carrier = nullptr;
   int error = 0;          // of sending and receiving from now on
-  bool gone = false;      // nobody receives here any more
+  bool gone = false;      // this end no longer receives
   bool readable = false;  // to be told to the carrier
   bool writable = false;
 };

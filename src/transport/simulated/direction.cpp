@@ -112,7 +112,7 @@ Direction::Happened Direction::run() {
       break;
     }
     auto segment = flying_.pop_front();
-    // A reset is never acknowledged: nobody is there for it.
+    // A reset is never acknowledged, because its receiver is gone.
     if (segment->kind == Segment::Kind::kReset) {
       reset_ = true;
     } else {

@@ -38,26 +38,27 @@ class Direction {
   Host& sender() const { return from_; }
   Host& receiver() const { return to_; }
 
-  /// Takes as many bytes as there is room for; the sender is told when there is some again after less than
-  /// all were taken.
+  /// Takes as many bytes as there is room for. After a short count, the sender is notified when there is room
+  /// again.
   std::size_t send(std::span<const iovec> from);
   /// No bytes follow. Again is no change.
   void end();
-  /// The sender gives up: what has not left never does, and the receiver finds a reset behind what is on its
-  /// way, if the direction is open.
+  /// Abandons the direction: unsent bytes are dropped, and a reset follows the bytes in transit if the
+  /// direction is open.
   void reset();
-  /// The sender vanishes with all that has not left.
+  /// Makes the sender disappear with all unsent bytes.
   void vanish();
 
   std::size_t receive(std::span<const iovec> into);
-  /// Tells the sender's host what was delivered and received. True: the sender waits for the room.
+  /// Reports delivered and received bytes to the sender's host. Returns true if the sender waits for the
+  /// room.
   bool acknowledge();
   /// Everything before the end was received.
   bool at_end() const { return at(Segment::Kind::kEnd); }
   /// A reset has arrived.
   bool is_reset() const { return reset_; }
   bool has_arrived() const { return !arrived_.empty(); }
-  /// Drops what has arrived. True when there were bytes.
+  /// Drops arrived bytes. Returns true if there were any.
   bool drop_arrived();
 
   struct Happened {
@@ -67,9 +68,9 @@ class Direction {
   };
   /// Returns when time has an effect next.
   TimePoint next() const;
-  /// Does what is due.
+  /// Executes all due steps.
   Happened run();
-  /// Tries again now to send what is stuck. True: the sender has room that it waits for.
+  /// Retries the transmission of stuck bytes now. Returns true if the sender waits for the room that results.
   bool try_again();
 
  private:

@@ -16,9 +16,10 @@ class HostTransport final : public Transport {
   HostTransport(std::shared_ptr<Network> network, Host& host) : network_(std::move(network)), host_(host) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "memory"; }
-  /// Errors: kAlreadyExists when somebody listens under that name.
+  /// Errors: kAlreadyExists if a listener has that name.
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override;
-  /// Errors: kUnavailable (ECONNREFUSED) when nobody listens there, after a round trip; kDeadlineExceeded.
+  /// Errors: kUnavailable (ECONNREFUSED), after a round trip, if no listener has that name;
+  /// kDeadlineExceeded.
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override;
 
  private:

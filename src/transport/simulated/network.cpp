@@ -19,7 +19,8 @@ std::uint64_t pair_of(const Host& from, const Host& to) {
   return std::uint64_t{from.index} << 32 | to.index;
 }
 
-// When the last of `bytes` that are there at `at` is through, behind everything that was given before.
+// Returns the time at which the last of `bytes`, which are ready at `at`, has passed, behind all earlier
+// bytes.
 TimePoint send_through(Access& access, TimePoint at, std::size_t bytes) {
   if (access.link.bytes_per_second == 0) return at;
   const double seconds = static_cast<double>(bytes) / static_cast<double>(access.link.bytes_per_second);

@@ -19,7 +19,7 @@ class CircuitEnd;
 class SimulatedListener;
 struct EndOfHostTag;
 
-/// One direction of a host's link, and until when it is sending what it was given.
+/// One direction of a host's link, and the time until which it is busy.
 struct Access {
   SimulatedLink link;
   TimePoint busy_until{};
@@ -39,14 +39,14 @@ struct Host {
   IntrusiveList<CircuitEnd, EndOfHostTag> ends;
 };
 
-/// A name that servers listen under. It stays where it was when nobody listens there for a while.
+/// Name of a listener. Keeps its place while no server listens under it.
 struct Place {
   std::string url;
   Host* host = nullptr;
   SimulatedListener* listener = nullptr;
 };
 
-/// The hosts, what lies between them, and all that is random.
+/// All hosts, the links between them, and the random numbers.
 class Network {
  public:
   Network(Loop& loop, const SimulatedNetworkOptions& options);
@@ -57,7 +57,7 @@ class Network {
   void set_options(const SimulatedNetworkOptions& options);
 
   Host& host(std::string_view name);
-  /// Null when nobody has ever listened under the name.
+  /// Returns null if no server has ever listened under the name.
   Place* find_place(std::string_view name);
   Place& place(std::string_view name);
   template <typename Visit>
@@ -69,8 +69,8 @@ class Network {
   Duration round_trip(const Host& from, const Host& to) const;
   /// Returns the first wait before something is sent again.
   Duration retransmit_wait(const Host& from, const Host& to) const;
-  /// Sends so many bytes now: uses up bandwidth, and returns when the last of them arrives after all that is
-  /// lost of them was sent again.
+  /// Sends `bytes` now: uses up bandwidth. Returns the arrival time of the last byte, including the
+  /// retransmission of lost bytes.
   TimePoint transmit(Host& from, Host& to, std::size_t bytes);
   /// Returns how long a packet without bytes takes.
   Duration travel_time(const Host& from, const Host& to);

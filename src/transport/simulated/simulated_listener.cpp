@@ -11,7 +11,7 @@
 namespace weft::detail::simulated {
 namespace {
 
-// The server's end of a circuit that nobody has adopted yet.
+// The server's end of a circuit that has not been adopted yet.
 class SimulatedIncoming final : public Incoming {
  public:
   SimulatedIncoming(std::shared_ptr<Circuit> circuit, const Network& network)
@@ -60,7 +60,7 @@ void SimulatedListener::accept_soon() {
   if (!armed()) network_->loop().arm(*this, network_->now());
 }
 
-// What is called may stop the server, and this with it.
+// A callback may stop the server, and this listener with it.
 void SimulatedListener::on_timer() {
   if (place_ == nullptr || place_->host->state == Host::State::kStopped) return;
   auto waiting = std::exchange(waiting_, {});

@@ -25,7 +25,7 @@ class SimulatedListener final : public Listener, private Timer {
   void offer(std::shared_ptr<Circuit> circuit);
   /// Its host goes on after it was stopped.
   void resume() { accept_soon(); }
-  /// Nobody connects to it any more.
+  /// Refuses further connections.
   void close();
 
  private:

@@ -21,13 +21,13 @@ namespace weft {
 
 namespace detail {
 
-/// A call, or a coroutine of a loop, that begins when it is given a completion token of asio:
+/// A call, or a coroutine of a loop, that begins when it receives a completion token of asio:
 ///
 ///     weft::Result<int> sum = co_await weft::as_asio(client).call<add>(1, 2)(asio::use_awaitable);
 ///
-/// The handler gets the Result, by its associated executor. It is cancelled by the slot that the handler has,
-/// whatever kind of cancellation that says: kCancelled, and what was sent may have run. Nothing is sent
-/// before. Thread: any.
+/// The handler receives the Result on its associated executor. The handler's cancellation slot cancels the
+/// call with kCancelled, for every cancellation type; a sent request may still have run. Nothing is sent
+/// before the token is given. Thread: any.
 template <typename Remote>
 class [[nodiscard("nothing is sent before it is given a completion token")]] AsioCall {
  public:
@@ -74,12 +74,12 @@ inline AsioRunner as_asio(Loop& loop) {
 ///     auto got = co_await socket.async_read_some(buffer, weft::UseWeft{socket.get_executor()});
 ///                                                                                      // Result<size_t>
 ///
-/// The operation is begun on `executor`, that of its object, so that all that happens to the object happens
-/// there. The coroutine goes on on its loop, with a Result of what the handler would get: of nothing, of a
-/// value, or of a tuple; an error_code is its failure, with the number, and kCancelled for operation_aborted.
-/// A cancel of the coroutine cancels the operation, and waits for its end. A coroutine that is *dropped* does
-/// not wait, as no thread of asio's may run any more: what the operation works on must outlive it then. The
-/// executor is kept until the operation ends, and no longer.
+/// The operation starts on `executor`, the executor of its I/O object, so that all accesses to the object
+/// happen there. The coroutine continues on its loop, with a Result of the handler's arguments: of void, of a
+/// value, or of a tuple; an error_code becomes a failure with its number, and kCancelled for
+/// operation_aborted. A cancel of the coroutine cancels the operation, and waits for its end. A coroutine
+/// that is *dropped* does not wait, because the threads of asio may have ended; the objects of the operation
+/// must outlive it then. The executor is kept until the operation ends, and no longer.
 class UseWeft {
  public:
   explicit UseWeft(asio::any_io_executor executor) noexcept : executor_(std::move(executor)) {}

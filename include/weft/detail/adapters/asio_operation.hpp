@@ -70,14 +70,14 @@ class AsioOperation final : Told, AsioWaiter {
     if (!remote_.made()) return told();
     remote_.send(*this);
   }
-  // Nobody is told of work that was given up at once.
+  // Abandoned work is not reported.
   void cancel() noexcept {
     if (!remote_.give_up(CancelReason::kRequested)) return;
     given_up_ = true;
     told();
   }
-  // Thread: any; the loop's mostly. The handler's context owns what it is told, and destroys it when it ends
-  // first: then abandon() ends this.
+  // Thread: any, usually the loop's. The handler's context owns the posted completion, and destroys it if the
+  // context ends first: then abandon() ends this.
   void told() noexcept override {
     if (is_orphan_) return delete this;
     AsioPending& pending = pending_;

@@ -91,9 +91,9 @@ struct AsioOutcome<std::exception_ptr, Args...> {
 };
 
 /// An operation of asio for which a coroutine of a loop waits; shared by the two threads. The operation's
-/// executor begins and cancels it; the loop is told of its end by the mailbox, which keeps this meanwhile.
-/// The executor is let go of with the operation, because its context may end then, which a strand must not
-/// outlive.
+/// executor starts and cancels it; the mailbox reports its end to the loop, and keeps this object alive
+/// meanwhile. The executor is released with the operation, because its context may end then, which a strand
+/// must not outlive.
 template <typename... Args>
 class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args...>>, Posted {
  public:
@@ -142,9 +142,9 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   std::optional<Given>& given() noexcept { return given_; }
 
  private:
-  /// The executor, while it is told something; none when the operation has ended or its context ends. A
-  /// context that ends drops the operation, which waits for the lock: so it is there while the operation has
-  /// not ended.
+  /// The executor, while a function is posted to it; none if the operation or its context has ended. A
+  /// context that ends drops the operation, which waits for the lock, so the context exists while the
+  /// operation has not ended.
   struct Telling {
     explicit Telling(AsioWaiting& its) noexcept : waiting(its) {
       const std::lock_guard lock(waiting.mutex_);
@@ -181,7 +181,7 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   Resumption* waiter_ = nullptr;
 };
 
-/// Handler of the operation. Whoever waits goes on also when asio drops it, because its context ends.
+/// Handler of the operation. The waiter is also resumed when asio drops the handler because its context ends.
 template <typename... Args>
 class AsioHandler {
  public:

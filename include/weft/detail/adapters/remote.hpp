@@ -19,12 +19,12 @@
 
 /// Work that an adapter to another executor awaits: a call of a client, or a coroutine of a loop. Both have
 ///
-///     bool made()            false: there is nothing to send, and take() says why
-///     void send(Told&)       once; `told` is told, unless it was given up
-///     bool give_up(reason)   true: nobody will be told
-///     Given take()           the outcome, once told, or when it was not made
+///     bool made()            false: nothing can be sent, and take() returns the reason
+///     void send(Told&)       once; notifies `told`, unless the work was given up
+///     bool give_up(reason)   true: no notification follows
+///     Given take()           the outcome, after the notification, or if made() is false
 ///
-/// Moves before it is sent.
+/// Movable until it is sent.
 namespace weft::detail {
 
 /// Result<R>, or R itself where that is a Result.
@@ -122,17 +122,17 @@ auto make_remote_task(const std::shared_ptr<Mailbox>& mailbox, Function&& functi
   return RemoteTask<T>{task};
 }
 
-/// The way to a client for another executor, of which `Begun` is the shape that work has there. May be
-/// copied, kept and used by any thread, also when the client has ended: calls fail with kCancelled then.
+/// Access to a client for another executor; `Begun` is the type of started work there. May be copied, kept
+/// and used by any thread, also after the client has ended: calls fail with kCancelled then.
 template <template <typename> class Begun>
 class RemoteCaller {
  public:
   explicit RemoteCaller(std::shared_ptr<CallDoor> door) noexcept : door_(std::move(door)) {}
 
-  /// Gives a call of a function. Arguments are encoded here, and the answer is decoded where the executor is
-  /// told of it. Options of this call come first, if there are any; what they name stays until then. Errors:
-  /// those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the client has
-  /// ended; kFailedPrecondition in a child of fork.
+  /// Returns a call of a function. Arguments are encoded here, and the answer is decoded on the executor that
+  /// is notified. Options of this call come first, if there are any; memory named by them must live until the
+  /// end. Errors: see FunctionCaller::call; kCancelled also when the client's loop was stopped or the client
+  /// has ended; kFailedPrecondition in a child of fork.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   Begun<RemoteCall<ResultOfMethod<M>>> call(Given&&... arguments) const {
@@ -154,9 +154,9 @@ class RemoteRunner {
  public:
   explicit RemoteRunner(std::shared_ptr<Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
 
-  /// Gives the coroutine `function(args...)`, which runs on the loop: a call of a fleet, or whatever else
-  /// coroutines do. It owns copies of `args`, and `function` has no captures. Errors: the failure that it
-  /// gives; kCancelled when the loop was stopped, which drops it.
+  /// Returns the coroutine `function(args...)`, which runs on the loop: a call of a fleet, or any other
+  /// coroutine. It owns copies of `args`, and `function` has no captures. Errors: the failure that the
+  /// coroutine returns; kCancelled when the loop was stopped, which drops the coroutine.
   template <typename Function, typename... Args>
   auto run(Function&& function, Args&&... args) const {
     return Begun{make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};

@@ -25,7 +25,7 @@ struct GetStopToken {};
 }  // namespace detail
 
 /// Query by which a sender of Weft asks the environment of its receiver for a stop token:
-/// `receiver.get_env().query(weft::get_stop_token)`. Without one nobody stops the call.
+/// `receiver.get_env().query(weft::get_stop_token)`. Without a token the call cannot be stopped.
 inline constexpr detail::GetStopToken get_stop_token{};
 
 namespace detail {
@@ -61,7 +61,7 @@ struct StopCallbackOf<NeverStops, F> {
 template <typename Given>
 using ValueOf = decltype(*std::declval<Given>());
 
-/// The receiver is told of a value by a function that does not throw: it would be told of that, too.
+/// The receiver's value function must not throw, because the exception would complete the receiver again.
 template <typename Receiver, typename Given>
 concept TakesValue = (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) {
                        { std::move(receiver).set_value() } noexcept;
@@ -69,11 +69,11 @@ concept TakesValue = (std::same_as<Given, Result<void>> && requires(Receiver&& r
   { std::move(receiver).set_value(std::forward<ValueOf<Given>>(value)) } noexcept;
 };
 
-/// One piece of work and who hears of its end, as connect() gives it.
+/// One piece of work and its receiver, as returned by connect().
 ///
-/// The receiver is told when two things have happened, by whichever is last: start() is on its way out, and
-/// the loop has told or a stop has given the work up. So nothing of this object is used after its receiver
-/// was told.
+/// The receiver is completed after two events, by the later one: start() is about to return, and the loop has
+/// reported the end or a stop has given the work up. So no member of this object is used after its receiver
+/// was completed.
 template <typename Remote, typename Receiver>
 class RemoteOperation final : private Told {
  public:
@@ -115,7 +115,7 @@ class RemoteOperation final : private Told {
     stop_callback_.reset();
     if (given_up_) return std::move(receiver_).set_stopped();
     if constexpr (Remote::kMayThrow) {
-      // The receiver is told outside of the try: what it threw would tell it again.
+      // The receiver is completed outside the try block: an exception from it would complete it again.
       std::optional<typename Remote::Given> given;
       try {
         given.emplace(remote_.take());
@@ -150,20 +150,21 @@ class RemoteOperation final : private Told {
   bool given_up_ = false;
 };
 
-/// A call, or a coroutine of a loop, that somebody connects and starts:
+/// A call, or a coroutine of a loop, as a sender:
 ///
 ///     auto operation = weft::as_sender(client).call<f>(x).connect(receiver);
 ///     operation.start();
 ///
-/// One of these is called on the receiver, once:
+/// Exactly one of these is called on the receiver:
 ///
-/// - `set_value(R)`, or `set_value()` for what gives nothing;
-/// - `set_error(weft::Status)`; of run() also `set_error(std::exception_ptr)`;
-/// - `set_stopped()`, when the receiver's stop token asked for it. What was sent may have run. It is called
-///   at once, by whoever stops, unless the call has memory that its options name: then when that is back.
+/// - `set_value(R)`, or `set_value()` for work without a result;
+/// - `set_error(weft::Status)`; for run() also `set_error(std::exception_ptr)`;
+/// - `set_stopped()`, when the receiver's stop token requested it. A sent request may have run. It is called
+/// at once, on the thread that stops, unless the options of the call name memory: then when that memory is
+/// returned.
 ///
-/// The operation stays where it is from start() until then; a receiver may destroy it. Thread: start(), any;
-/// the receiver is told on the loop's thread, inside a turn, which must not be held up, or from within
+/// The operation stays in place from start() until then; the receiver may destroy it. Thread: start(), any;
+/// the receiver is completed on the loop's thread, inside a turn, which it must not block, or from within
 /// start(), or on the thread that stops. Nothing is sent before start(), and the loop or the client may have
 /// ended by then.
 template <typename Remote>

@@ -51,8 +51,8 @@ void store_le(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// Size of a value that must not be sent, whatever its bytes would be: nested too deep, with too many
-/// elements, or a variant without a value. It is larger than every limit.
+/// Size of a value that must not be sent at all: nested too deep, with too many elements, or a variant
+/// without a value. Larger than every limit.
 inline constexpr std::size_t kUnencodable = static_cast<std::size_t>(-1);
 
 }  // namespace detail

@@ -31,7 +31,8 @@ class ListHook {
   ListHook* previous_;  // while linked; hooks are made and dropped with every call
 };
 
-/// A doubly linked list of objects that derive from ListHook<Tag>. Owns none of them, allocates nothing.
+/// A doubly linked list of objects that derive from ListHook<Tag>. Does not own its elements, and never
+/// allocates.
 template <typename T, typename Tag = void>
 class IntrusiveList {
  public:

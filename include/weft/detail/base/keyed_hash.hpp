@@ -14,7 +14,7 @@ class KeyedHash {
  public:
   KeyedHash(std::uint64_t secret_low, std::uint64_t secret_high) noexcept
       : low_(secret_low), high_(secret_high) {}
-  /// Returns one whose secret nobody knows.
+  /// Returns a hash with a random secret from the system.
   static KeyedHash of_system() noexcept;
 
   std::uint64_t operator()(Bytes bytes) const noexcept;

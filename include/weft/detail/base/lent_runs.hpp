@@ -10,10 +10,10 @@
 
 namespace weft::detail {
 
-/// Long runs of bytes in a message that are sent from where they lie: the message is written without them,
-/// and they are put in afterwards. Whoever writes the message offers its runs in their order first, and then
-/// places those that were taken while it writes. Of a run whose length is no multiple of 8 the last bytes are
-/// written all the same, so that what follows it keeps its alignment.
+/// Long runs of bytes in a message that are sent from their own memory: the message is written without them,
+/// and they are inserted afterwards. The writer of the message first offers all runs in order, and then
+/// places the accepted ones while it writes. If the length of a run is not a multiple of 8, its last bytes
+/// are written into the message, so that the bytes that follow keep their alignment.
 class LentRuns {
  public:
   static constexpr std::size_t kRunsMax = 8;
@@ -48,7 +48,7 @@ class LentRuns {
   }
 
   bool empty() const noexcept { return count_ == 0; }
-  /// All that was taken has its place.
+  /// True when every accepted run has its place.
   bool is_placed() const noexcept { return placed_ == count_; }
   /// Bytes that are not written.
   std::size_t bytes() const noexcept { return bytes_; }

@@ -12,8 +12,8 @@ namespace weft {
 
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
-/// Place where the library's few messages go. The user gives it in options; the library owns none and keeps a
-/// pointer, which must outlive what was given it. It is called from any loop's thread.
+/// Destination of the library's log messages. The user sets it in options; the library does not own it, and
+/// keeps a pointer, so it must outlive the objects that use it. Thread: called from any loop's thread.
 class Logger {
  public:
   virtual ~Logger() = default;

@@ -30,9 +30,9 @@ enum class RunsFault : std::uint8_t {
   kTooMany,  ///< all of them together have more bytes than can be counted
 };
 
-/// Memory as runs, in order: one, an array of them, or blocks at equal distances. A view, trivially copyable.
-/// With a fault it has no runs, so that nobody reads or writes by it. Base of what calls are given: those
-/// say whose the memory is.
+/// Memory as runs, in order: one run, an array of them, or blocks at equal distances. A trivially copyable
+/// view. A view with a fault has no runs, so that it is never read or written. Base of the views that calls
+/// accept; the derived views define ownership.
 template <typename Byte>
 class MemoryRuns {
  public:
@@ -86,7 +86,8 @@ class MemoryRuns {
     }
     return true;
   }
-  /// Others may write to the memory while it is used, so nobody relies on reading the same twice.
+  /// Other threads or processes may write to the memory while it is used, so the library never assumes that
+  /// two reads return the same bytes.
   bool is_shared() const noexcept { return is_shared_; }
   void set_shared() noexcept { is_shared_ = true; }
   RunsFault fault() const noexcept {

@@ -10,10 +10,9 @@ namespace weft::detail {
 /// Longest text of a peer that is kept.
 inline constexpr std::size_t kPeerTextBytesMax = 4096;
 
-/// Text that a peer sent, made fit for logs and terminals: what is no UTF-8, controls (line ends and escapes
-/// among them) and characters that turn the direction of writing become '?', and what is longer than
-/// `bytes_max` is cut and ends in " ...". Every text of a peer passes through here once, where it is taken
-/// in.
+/// Makes text from a peer safe for logs and terminals: invalid UTF-8, control characters (line ends and
+/// escapes among them) and characters that change the writing direction become '?', and text longer than
+/// `bytes_max` is cut and ends in " ...". Every text from a peer passes through here once, on arrival.
 std::string peer_text(std::string_view text, std::size_t bytes_max = kPeerTextBytesMax);
 
 }  // namespace weft::detail

@@ -10,7 +10,7 @@ namespace weft::detail {
 class RandomNumbers {
  public:
   explicit RandomNumbers(std::uint64_t seed) noexcept : state_(seed) {}
-  /// Returns numbers that nobody can repeat.
+  /// Returns unpredictable numbers seeded by the system.
   static RandomNumbers of_system() noexcept;
 
   std::uint64_t next() noexcept {

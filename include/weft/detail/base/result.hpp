@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace detail {
-/// Aborts with the failure's own text: somebody asked a failed Result for its value.
+/// Aborts with the failure's own text, because the value of a failed Result was accessed.
 [[noreturn]] void value_of_failure(const Status& failure) noexcept;
 
 /// The status that a Result with a value shows.

@@ -11,8 +11,8 @@
 
 namespace weft::detail {
 
-/// Place in runs of memory, which goes on to their end: what was before it is used, what is behind it is not.
-/// Trivially copyable; a copy is a place of its own.
+/// Position in runs of memory, up to their end: bytes before it are consumed, bytes behind it are not.
+/// Trivially copyable; a copy is a position of its own.
 template <typename Byte>
 class RunCursor {
  public:
@@ -35,7 +35,7 @@ class RunCursor {
   }
   /// Passes `bytes` within rest().
   void pass(std::size_t bytes) noexcept { offset_ += bytes; }
-  /// Passes `bytes` of what is behind it, of which there are as many.
+  /// Advances by `bytes`, which must not exceed the number of bytes left.
   void advance(std::size_t bytes) noexcept {
     while (bytes > 0) {
       const std::size_t part = std::min(bytes, rest().size());
@@ -56,8 +56,8 @@ class RunCursor {
       use(part);
     }
   }
-  /// Lists the next `bytes` in `places`, as far as these go. Returns how many are used, and takes from
-  /// `bytes` what is listed.
+  /// Lists the next `bytes` in `places`, as far as `places` has room. Returns the number of entries used, and
+  /// subtracts the listed bytes from `bytes`.
   std::size_t list(std::span<iovec> places, std::size_t& bytes) const noexcept {
     RunCursor at = *this;
     std::size_t count = 0;

@@ -31,7 +31,7 @@ class Secret {
   std::size_t size_ = 0;
 };
 
-/// Zeroes memory that held a secret, also where nobody looks at it again.
+/// Zeroes memory that held a secret, even if the compiler considers the write unused.
 void wipe_memory(void* memory, std::size_t bytes) noexcept;
 
 }  // namespace weft::detail

@@ -51,7 +51,7 @@ std::string_view to_string(Retry retry);
 
 namespace detail {
 
-/// True for a number that names a StatusCode; what comes off the wire is asked first.
+/// True for a number that names a StatusCode; numbers from the wire are checked with it first.
 constexpr bool is_status_code(unsigned number) {
   return number <= 16;
 }
@@ -92,7 +92,7 @@ class [[nodiscard]] Status {
     requires std::is_invocable_r_v<std::string, const MakeText&>
   Status(StatusCode code, Layer layer, const MakeText& make_text, std::int32_t native, Retry retry) noexcept
       : Status(Facts{code, layer, retry, native}, detail::TextMaker{make_text}) {}
-  /// A failure that needs no memory, for ever.
+  /// A failure whose text is a constant, so that it never allocates.
   template <const FixedFailure& kFailure>
   static Status of() noexcept {
     static_assert(kFailure.code != StatusCode::kOk, "a failure needs a code other than kOk");

@@ -5,8 +5,8 @@
 
 namespace weft::detail {
 
-/// A callable that puts a text together, seen without its type. Whoever is given one can do without the text
-/// when there is no memory for it. It refers to the callable.
+/// A type-erased reference to a callable that composes a text. The receiver can do without the text when
+/// there is no memory for it. Does not own the callable.
 class TextMaker {
  public:
   template <typename Make>

@@ -75,14 +75,14 @@ consteval void check_owned_awaitable() {
       "awaits it, and give its Task");
 }
 
-/// The same in one step for what was given as `A&&`.
+/// The same in one step for an argument of type `A&&`.
 template <typename A>
 Task<AwaitResult<A>> own(A&& awaitable) {
   check_owned_awaitable<A>();
   return as_task(std::forward<A>(awaitable));
 }
 
-/// A task that awaits what somebody else keeps until the task has ended.
+/// A task that awaits an awaitable owned by another object, which must outlive the task.
 template <Awaitable A>
 Task<AwaitResult<A>> await_in_place(A&& awaitable) {
   if constexpr (Awaiter<A>) {

@@ -16,7 +16,7 @@ namespace weft {
 /// Reason for which something is asked to end.
 enum class CancelReason : std::uint8_t {
   kNone,           ///< it is not
-  kRequested,      ///< somebody called cancel(), or it lost a race
+  kRequested,      ///< cancel() was called, or a race was lost
   kDeadline,       ///< its deadline passed
   kScopeClosed,    ///< the scope that owns it is being closed
   kPeerCancelled,  ///< the caller on the other side cancelled it
@@ -35,7 +35,7 @@ struct CancelChildTag;
 
 }  // namespace detail
 
-/// Somebody who wants to hear of a cancel once. Sits in one CancelScope; leaves it when destroyed.
+/// Receives the cancellation of a CancelScope once. Belongs to one CancelScope; leaves it when destroyed.
 class CancelListener : public detail::ListHook<detail::CancelListenerTag> {
  public:
   /// Called at most once, after the listener left its scope. May destroy other listeners, but must neither

@@ -59,7 +59,8 @@ class Channel {
     return take();
   }
 
-  /// No more pushes. What is in the queue can still be popped; waiting pushers fail and keep their values.
+  /// Ends the channel: further pushes fail. Queued values can still be popped; waiting pushers fail and keep
+  /// their values.
   void close() noexcept {
     closed_ = true;
     while (!pushers_.empty()) pushers_.front().close();

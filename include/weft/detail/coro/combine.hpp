@@ -76,10 +76,11 @@ Task<std::conditional_t<std::is_void_v<T>, void, std::vector<Unvoid<T>>>> when_a
 
 }  // namespace detail
 
-/// Runs all at once, waits until every one has ended, and gives their results in order, std::monostate for
-/// void. If some threw, rethrows what was thrown first, after all have ended. Takes Tasks, calls, started
-/// Calls, sleep_for(...), any awaitable that moves, and owns them; what they refer to, such as the arguments
-/// of a call, must live until the end: `co_await` it in the expression that made it.
+/// Runs all awaitables at once, waits until every one has ended, and returns their results in order,
+/// std::monostate for void. If some threw, rethrows the first exception after all have ended. Accepts Tasks,
+/// calls, started Calls, sleep_for(...), any movable awaitable, and owns them. Objects that they refer to,
+/// such as the arguments of a call, must live until the end: `co_await` the combination in the expression
+/// that made it.
 template <typename... As>
   requires(detail::Awaitable<std::remove_reference_t<As>> && ...)
 Task<std::tuple<detail::Unvoid<detail::AwaitResult<As>>...>> when_all(As&&... awaitables) {
@@ -170,9 +171,10 @@ Task<RaceWinner<Unvoid<T>>> race_in(std::vector<Task<T>> given) {
 
 }  // namespace detail
 
-/// Runs all at once until the first ends, cancels the others with kRequested, waits until they have ended
-/// too, and gives the winner's result or rethrows what it threw. What the others return or throw is dropped.
-/// One that ends without suspending has won: those after it are not started. Takes what when_all() takes.
+/// Runs all awaitables at once until the first ends, cancels the others with kRequested, waits until they
+/// have ended too, and returns the winner's result or rethrows its exception. Results and exceptions of the
+/// others are dropped. An awaitable that ends without suspending wins: those after it are not started.
+/// Accepts the same awaitables as when_all().
 template <typename... As>
   requires(sizeof...(As) > 0 && (detail::Awaitable<std::remove_reference_t<As>> && ...))
 Task<RaceWinner<detail::RaceValue<detail::AwaitResult<As>...>>> race(As&&... awaitables) {

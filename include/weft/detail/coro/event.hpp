@@ -5,8 +5,8 @@
 
 namespace weft {
 
-/// A flag to wait for. Stays set until reset; setting it wakes everybody who waits.
-/// Thread: its loop's. Allocates nothing. No coroutine may wait on it when it is destroyed.
+/// A flag that coroutines wait for. Stays set until reset; setting it wakes all waiters. Thread: the loop's.
+/// Allocates nothing. No coroutine may wait on it when it is destroyed.
 class Event {
  public:
   class [[nodiscard]] WaitAwaiter;
@@ -17,7 +17,7 @@ class Event {
   ~Event() { WEFT_ASSERT(waiters_.empty(), "an Event outlives those who wait on it"); }
 
   bool is_set() const noexcept { return set_; }
-  /// Schedules all who wait; none of them runs before this returns.
+  /// Schedules all waiters; none of them runs before this returns.
   void set() noexcept {
     set_ = true;
     while (!waiters_.empty()) waiters_.front().grant();

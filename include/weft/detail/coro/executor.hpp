@@ -14,9 +14,9 @@ namespace weft::detail {
 struct ExecutorLocalTag;
 struct ReadyTag;
 
-/// Something to run later on this thread: a node that sits in one Executor's queue at a time.
-/// Owned by whoever schedules it, often a part of a coroutine frame. Leaves its queue when destroyed, so a
-/// dropped frame is never run.
+/// Work that runs later on this thread: a node in at most one Executor's queue. Owned by the code that
+/// schedules it, often as part of a coroutine frame. Leaves its queue when destroyed, so a dropped frame
+/// never runs.
 class Ready : public ListHook<ReadyTag> {
  public:
   /// Runs outside the queue: it may schedule the node again or destroy it.
@@ -30,7 +30,8 @@ class Ready : public ListHook<ReadyTag> {
   Run run_;
 };
 
-/// Object of one executor that is found there by its type. Owned by whoever adds it; leaves when destroyed.
+/// Object that belongs to one executor and is looked up there by its type. Owned by the code that adds it;
+/// leaves when destroyed.
 class ExecutorLocal : public ListHook<ExecutorLocalTag> {
  public:
   explicit ExecutorLocal(const std::type_info& type) noexcept : type_(type) {}

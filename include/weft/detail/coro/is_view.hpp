@@ -20,8 +20,8 @@ concept ReferenceWrapper = requires(T& wrapper) {
 
 }  // namespace detail
 
-/// True for types that only look at what somebody else owns. Containers of views are views too.
-/// Specialise it for views of your own.
+/// True for types that refer to memory owned by another object. Containers of views are views too. Specialise
+/// it for your own views.
 template <typename T>
 inline constexpr bool is_view = detail::ReferenceWrapper<T> || std::is_reference_v<T>;
 template <typename Char, typename Traits>

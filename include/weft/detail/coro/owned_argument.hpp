@@ -8,8 +8,8 @@
 
 namespace weft::detail {
 
-/// A type that a spawned task may keep: a value that keeps what it needs alive. Pointers pass: whoever
-/// writes one answers for what it points to.
+/// A type that a spawned task may keep: a value that owns its data. Pointers are accepted: the caller
+/// guarantees the lifetime of their targets.
 template <typename T>
 concept OwnedArgument = std::is_object_v<T> && std::move_constructible<T> && !is_view<T>;
 

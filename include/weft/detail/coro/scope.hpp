@@ -33,9 +33,9 @@ class Scope {
 
   /// Starts the Task<void> that `function(args...)` returns; it runs on this stack up to its first
   /// suspension. `function` has no state; the scope owns copies of `args` until the task ends. Pointers are
-  /// copied as they are: what they point to must outlive the scope. An exception that leaves the task
-  /// terminates. Throws what was thrown before there was a task: std::bad_alloc, or what copying the
-  /// arguments or a function that is no coroutine threw. Nothing was spawned then.
+  /// copied as they are: their targets must outlive the scope. An exception that leaves the task terminates
+  /// the process. Throws exceptions raised before the task exists: std::bad_alloc, or an exception from
+  /// copying the arguments or from a function that is no coroutine. Nothing is spawned then.
   template <typename Function, typename... Args>
   void spawn(Function&& function, Args&&... args) {
     static_assert(
@@ -51,7 +51,8 @@ class Scope {
     static_assert(std::is_same_v<typename Node::Made, Task<void>>,
                   "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
                   "looks at the result");
-    // What has not begun is no task of this scope: the frame may not be had, and a plain function may throw.
+    // A task belongs to the scope only once it has begun: the frame may not be available, and a plain
+    // function may throw.
     auto made = std::make_unique<Node>(*this, std::forward<Function>(function), std::forward<Args>(args)...);
     made->make();
     Node* node = made.release();
@@ -92,7 +93,7 @@ class Scope {
         : SpawnedBase(owner, [](SpawnedBase* node) noexcept { delete static_cast<Spawned*>(node); }),
           function(std::forward<F>(f)),
           args(std::forward<As>(as)...) {}
-    ~Spawned() { this->task.reset(); }  // before what it may refer to
+    ~Spawned() { this->task.reset(); }  // before the arguments that it may refer to
     void make() {
       this->task =
           std::apply([this](Args&... each) { return std::invoke(function, std::move(each)...); }, args);

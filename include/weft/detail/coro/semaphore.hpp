@@ -25,7 +25,7 @@ class Semaphore {
 
   /// Result<void>: ok once `permits` are the caller's, who gives them back by release(). Cancel: total.
   AcquireAwaiter acquire(std::size_t permits = 1) noexcept;
-  /// Takes `permits` if they are free and nobody waits.
+  /// Takes `permits` if they are free and no coroutine is waiting.
   bool try_acquire(std::size_t permits = 1) noexcept {
     if (available_ < permits || has_waiters()) return false;
     available_ -= permits;

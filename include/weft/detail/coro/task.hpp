@@ -139,9 +139,9 @@ struct TaskAccess;
 }  // namespace detail
 
 /// A lazy coroutine with a result: runs when awaited, `T result = co_await make_task();`, once. Exceptions
-/// reach the awaiter. Inherits the awaiter's CancelScope. Destroying a Task that is suspended drops it: its
-/// locals are destroyed, whatever it waited for forgets it.
-/// Thread: starts, resumes and is destroyed on one thread.
+/// reach the awaiter. Inherits the awaiter's CancelScope. Destroying a suspended Task drops it: its locals
+/// are destroyed, and it leaves every queue in which it waits. Thread: starts, resumes and is destroyed on
+/// one thread.
 template <typename T>
 class [[nodiscard("a Task does nothing until it is awaited")]] Task {
  public:
@@ -221,9 +221,8 @@ struct TaskAccess {
   }
 };
 
-/// Starts `task` with nobody awaiting it: `completion` hears of its end, on this stack when it ends at once.
-/// The caller keeps `task` until then, and may drop it before. It is for what drives tasks: scopes, fan-outs,
-/// loops.
+/// Starts `task` without an awaiter: `completion` receives its end, on this stack if it ends at once. The
+/// caller keeps `task` until then, and may drop it earlier. Used by scopes, fan-outs and loops.
 template <typename T>
 void start(Task<T>& task, CancelScope* scope, Completion& completion, std::uint32_t tag = 0) noexcept {
   auto coroutine = TaskAccess::coroutine(task);
@@ -234,7 +233,7 @@ void start(Task<T>& task, CancelScope* scope, Completion& completion, std::uint3
   resume(coroutine);
 }
 
-/// The result of a task that has ended; throws what it threw.
+/// Returns the result of an ended task; rethrows its exception.
 template <typename T>
 T take_result(Task<T>& task) {
   return TaskAccess::coroutine(task).promise().take();

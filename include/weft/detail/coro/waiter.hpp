@@ -17,13 +17,13 @@ using WaitList = IntrusiveList<Waiter, WaiterTag>;
 
 /// A suspended coroutine in the queue of an Event, Semaphore or Channel; lives in the awaiter. Its states:
 ///
-///   kNew ----> kWaiting ----> kGranted ----> kTaken     it got what it waited for, then it ran
-///     |            |-------> kClosed                    nothing will come any more
+///   kNew ----> kWaiting ----> kGranted ----> kTaken     granted, then resumed
+///     |            |-------> kClosed                    the primitive was closed
 ///     `------------+-------> kCancelled                 its CancelScope was cancelled
 ///
-/// In kWaiting it sits in the wait list and in the scope; leaving that state takes it out of both and puts it
-/// in the ready queue, so exactly one of the three outcomes happens. In kGranted what it got is its own: the
-/// primitive must get it back if the awaiter is destroyed before it ran.
+/// In kWaiting it is in the wait list and in the scope; leaving that state removes it from both and puts it
+/// into the ready queue, so exactly one of the three outcomes happens. In kGranted it owns the grant: the
+/// primitive must get the grant back if the awaiter is destroyed before it resumed.
 class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resumption {
  public:
   Waiter() noexcept = default;
@@ -48,7 +48,7 @@ class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resum
   /// kNew to kGranted, kClosed: nothing to wait for.
   void grant_at_once() noexcept { state_ = State::kGranted; }
   void close_at_once() noexcept { state_ = State::kClosed; }
-  /// kGranted to kTaken: what was granted has reached the coroutine.
+  /// kGranted to kTaken: the grant has reached the coroutine.
   void take() noexcept { state_ = State::kTaken; }
   Status cancel_status() const { return to_status(reason_); }
 

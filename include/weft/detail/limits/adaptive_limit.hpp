@@ -11,30 +11,30 @@
 
 namespace weft::detail {
 
-/// Concurrency limit that finds by itself how many calls a server works on best: where latency rises above
-/// that without load, calls are waiting for each other, and more of them only wait longer. Whoever is refused
-/// by it learns so at once, while the server does what it can: under ten times the load it can bear, it
-/// answers as much as at its best.
+/// Concurrency limit that adapts to the number of calls at which a server works best: where latency rises
+/// above the latency without load, calls wait for each other, and more calls only wait longer. A refused
+/// caller learns so at once, while the server works at its capacity: under ten times the load that it can
+/// bear, it answers as many calls as at its best.
 ///
-/// After each window the limit becomes limit * gradient + sqrt(limit), where the gradient is
-/// tolerance * (latency without load) / (mean latency of the window), from 0.5 to 1; the root is the queue
-/// that may stand, and what the limit grows by. It grows only while it is used. The latency without load is
-/// the mean in a probe: for a few calls the limit is low. A window with a lower mean lowers it at once.
+/// After each window the limit becomes limit * gradient + sqrt(limit), where the gradient is tolerance *
+/// (latency without load) / (mean latency of the window), from 0.5 to 1; the root is the queue that may
+/// stand, and the growth per window. The limit grows only while it is used. The latency without load is the
+/// mean in a probe: for a few calls the limit is low. A window with a lower mean lowers it at once.
 ///
 /// Source: Vegas (Brakmo, Peterson: TCP Vegas, 1995) compares with the least latency; the gradient and the
 /// root are those of Netflix's concurrency-limits, the probe that of Envoy's adaptive concurrency filter.
 ///
-/// Threads share one, so that calls which wait for the same thing, such as a pool of workers, are measured
-/// together. Nobody ever waits for another: calls are counted by one atomic number, and a latency that comes
-/// while another thread changes the limit is left out. Takes no memory. Thread: any.
+/// Threads share one limit, so that calls which wait for the same resource, such as a pool of workers, are
+/// measured together. No thread ever waits for another: calls are counted by one atomic number, and a latency
+/// that arrives while another thread changes the limit is left out. Allocates nothing. Thread: any.
 class AdaptiveLimit {
  public:
   AdaptiveLimit(AdaptiveLimitOptions options, TimePoint now) noexcept;
   AdaptiveLimit(const AdaptiveLimit&) = delete;
   AdaptiveLimit& operator=(const AdaptiveLimit&) = delete;
 
-  /// Begins a call that leaves `spare` places to others, or refuses it. One alone always begins, whatever it
-  /// leaves. Each that begins ends by ended(), cancelled() or dropped().
+  /// Begins a call that leaves `spare` places to others, or refuses it. A call without others in flight
+  /// always begins, for any `spare`. Each call that begins ends by ended(), cancelled() or dropped().
   bool try_begin(TimePoint now, std::uint32_t spare = 0) noexcept;
   /// Tells whether try_begin() would refuse a call now.
   bool is_full(TimePoint now, std::uint32_t spare = 0) noexcept;

@@ -10,7 +10,7 @@ namespace weft {
 /// Options of a limit that finds by itself how many calls run at the same time best: a server works on no
 /// more than that, and refuses the others.
 struct AdaptiveLimitOptions {
-  /// Limit that is there at first. From 1 to `limit_max`.
+  /// Initial limit. From 1 to `limit_max`.
   std::uint32_t limit_initial = 32;
   std::uint32_t limit_max = 10'000;
   /// Latency that is still taken for that of a server without a queue, as a multiple of the latency without
@@ -26,8 +26,8 @@ struct AdaptiveLimitOptions {
   std::uint32_t probe_limit = 4;
   /// Calls that it is measured by; above zero.
   std::uint32_t probe_calls = 25;
-  /// Time after which a probe ends with the calls that it has seen; above zero. With none, as while the
-  /// server stands still, what was measured before stays.
+  /// Time after which a probe ends with the calls observed so far; above zero. Without calls, for example
+  /// while the server stands still, the earlier measurement stays.
   Duration probe_time_max = std::chrono::seconds{2};
 };
 

@@ -8,8 +8,8 @@
 
 namespace weft::detail {
 
-/// The arithmetic of an adaptive limit, which AdaptiveLimit describes, without the count of the calls in
-/// flight: whoever has that tells it. Thread: one at a time.
+/// The arithmetic of an adaptive limit, described at AdaptiveLimit, without the count of calls in flight,
+/// which the caller passes in. Thread: one at a time.
 class LimitController {
  public:
   LimitController(AdaptiveLimitOptions options, TimePoint now) noexcept;
@@ -20,7 +20,7 @@ class LimitController {
   void tick(TimePoint now, std::uint32_t in_flight) noexcept;
   /// Returns the time from which on tick() does something, if nothing else happens before.
   TimePoint next_tick() const noexcept;
-  /// Tells of a call that took `latency`, and of those that are still in flight.
+  /// Records a call that took `latency`, and the number of calls still in flight.
   void ended(TimePoint now, Duration latency, std::uint32_t in_flight) noexcept;
   /// Zero before the first probe has ended.
   Duration latency_without_load() const noexcept { return Duration{static_cast<Duration::rep>(unloaded_)}; }

@@ -13,7 +13,8 @@ namespace weft::detail {
 /// some of them; where more are refused at once, the server as a whole is left alone. Allocates nothing.
 class QuietMethods {
  public:
-  /// A server that asks for more is asked again after that: by one answer nobody puts a server out of use.
+  /// Longest wait that a single answer can impose: a server that asks for more is asked again after this
+  /// time.
   static constexpr Duration kLongest = std::chrono::minutes{1};
 
   /// Returns until when `method` is not to be called; no later than `now` when it may be.

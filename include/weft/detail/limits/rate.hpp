@@ -3,8 +3,7 @@
 
 namespace weft {
 
-/// A rate, and how much may come at once after a quiet time. What comes in any time t is at most `burst` +
-/// `per_second` * t.
+/// A rate and a burst size: in any time t at most `burst` + `per_second` * t events pass.
 struct Rate {
   /// Number above zero, at most 1e9.
   double per_second = 1000;

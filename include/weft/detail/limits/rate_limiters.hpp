@@ -9,21 +9,20 @@
 
 namespace weft::detail {
 
-/// A token bucket for each caller, in a table that never grows. A caller that was idle for as long as its
-/// bucket needs to be full again is forgotten when its place is needed, which changes nothing for it. Where
-/// all places belong to callers that are not idle, newcomers share one more bucket: whoever invents keys gets
-/// no more than (`callers_max` + 1) times the rate, and takes no other caller's bucket away.
+/// A token bucket for each caller, in a table that never grows. A caller that was idle long enough for its
+/// bucket to be full again is forgotten when its place is needed, without an effect on it. Where all places
+/// belong to active callers, new callers share one extra bucket: a peer that invents keys gets no more than
+/// (`callers_max` + 1) times the rate, and takes no other caller's bucket away.
 ///
-/// Memory is taken by the constructor only; take() is O(1). Thread: one at a time.
+/// Only the constructor allocates; take() is O(1). Thread: one at a time.
 class RateLimiters {
  public:
   /// `callers_max` is from 1 to 2^24.
   RateLimiters(Rate each, std::size_t callers_max, TimePoint now);
 
-  /// Takes `tokens` of the bucket of `caller`. Returns zero when the call may run, else the time to wait
-  /// before it is worth trying again, kNoTimeout when it never is. `caller` is a hash of whatever tells
-  /// callers apart; where they choose that themselves, a hash with a secret seed, for those of equal hashes
-  /// share a bucket.
+  /// Takes `tokens` from the bucket of `caller`. Returns zero if the call may run, else the time after which
+  /// a retry makes sense, kNoTimeout if none does. `caller` is a hash of the caller's identity. Where callers
+  /// choose their identity themselves, use a hash with a secret seed, because equal hashes share a bucket.
   Duration take(TimePoint now, std::uint64_t caller, double tokens = 1) noexcept;
 
   /// Callers that have a bucket of their own.

@@ -10,9 +10,9 @@ namespace weft {
 struct RetryBudgetOptions {
   /// Retries that each call pays for; from 0 to 10.
   double share_of_calls = 0.2;
-  /// Retries a second that are there even if nobody calls; from 0 to 1e6.
+  /// Retries per second that are available even without calls; from 0 to 1e6.
   double floor_per_second = 10;
-  /// Most retries that are saved up; at least 1. So many come at once at most after a quiet time.
+  /// Maximum number of saved retries, which is the largest burst after a quiet time; at least 1.
   double saved_max = 100;
 };
 
@@ -29,11 +29,11 @@ class RetryBudget {
 
   /// Counts a call that begins for the first time.
   void on_call() noexcept { on_calls(1); }
-  /// Counts so many calls that have begun, each for the first time.
+  /// Counts `calls` new calls, without retries.
   void on_calls(std::uint64_t calls) noexcept;
   /// Takes one retry; false when the budget is spent, and then the failure goes to the caller as it is.
   bool try_retry(TimePoint now) noexcept;
-  /// Returns the retries that are there at `now`.
+  /// Returns the number of retries available at `now`.
   double available(TimePoint now) const noexcept;
 
  private:

@@ -10,13 +10,13 @@
 
 namespace weft::detail {
 
-/// Mean time that things take of which several may be under way, found out of their number alone: the time
-/// that passes while n of them are under way counts n times, and is shared by those that end. The last few
-/// dozen count. Threads share one without a lock; where two change it at once, the little that one of them
-/// misses is of no matter for an estimate. Takes no memory.
+/// Mean duration of overlapping operations, computed from their number alone: time that passes while n
+/// operations are under way counts n times, and is divided among those that end. The estimate covers the last
+/// few dozen operations. Threads share one without a lock; a concurrent update may lose a small part, which
+/// does not matter for an estimate. Allocates nothing.
 class ServiceTime {
  public:
-  /// Tells that so many were under way until now, and that the number is about to grow.
+  /// Records that `under_way` operations ran until now, and that their number is about to grow.
   void begins(TimePoint now, std::size_t under_way) noexcept { pass(now, under_way); }
   /// Tells the same, and that one of them ends.
   void ends(TimePoint now, std::size_t under_way) noexcept {

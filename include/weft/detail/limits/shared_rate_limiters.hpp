@@ -12,9 +12,9 @@
 
 namespace weft::detail {
 
-/// RateLimiters that threads share: callers are dealt out to parts by their hashes, and each part has a lock,
-/// which is held for as long as one bucket is looked at. Whoever invents keys gets no more than
-/// (`callers_max` + 16) times the rate. Memory is taken by the constructor only. Thread: any.
+/// RateLimiters shared by threads: callers are distributed over parts by their hashes, and each part has a
+/// lock, which is held for one look at one bucket. A peer that invents keys gets no more than (`callers_max`
+/// + 16) times the rate. Only the constructor allocates. Thread: any.
 class SharedRateLimiters {
  public:
   /// `callers_max` is from 1 to 2^24. `threads` is how many use it; one needs no parts.

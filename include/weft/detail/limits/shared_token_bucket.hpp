@@ -15,7 +15,8 @@ class SharedTokenBucket {
  public:
   explicit SharedTokenBucket(Rate rate) noexcept;
 
-  /// Takes a token. Returns zero when it did, else the time after which there is one if nobody else takes it.
+  /// Takes a token. Returns zero on success, else the time after which a token is available unless another
+  /// caller takes it.
   Duration take(TimePoint now) noexcept;
   /// Returns what take() would, and takes nothing.
   Duration wait(TimePoint now) const noexcept;

@@ -6,18 +6,18 @@
 
 namespace weft::detail {
 
-/// A token bucket: what it lets through in any time t is at most `burst` + `per_second` * t. Full at first.
-/// Takes no memory. Thread: one at a time.
+/// A token bucket: in any time t at most `burst` + `per_second` * t tokens pass. Full at first. Allocates
+/// nothing. Thread: one at a time.
 class TokenBucket {
  public:
   TokenBucket(Rate rate, TimePoint now) noexcept;
 
-  /// Takes `tokens`, or none of them where there are fewer. A `now` before an earlier one adds nothing.
+  /// Takes `tokens`, or nothing if fewer are available. A `now` before an earlier one adds nothing.
   bool try_take(TimePoint now, double tokens = 1) noexcept;
-  /// Returns the time after which try_take() would succeed if nobody else takes any: zero when it would now,
-  /// kNoTimeout when `tokens` are more than the burst.
+  /// Returns the time after which try_take() would succeed unless another caller takes tokens: zero if it
+  /// would succeed now, kNoTimeout if `tokens` exceed the burst.
   Duration wait(TimePoint now, double tokens = 1) const noexcept;
-  /// Returns the tokens that are there at `now`.
+  /// Returns the number of tokens available at `now`.
   double available(TimePoint now) const noexcept;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// A Buffer that is being filled from outside. It counts in a budget as far as it is filled: what a peer
-/// announced takes addresses and no memory, and denies nobody anything.
+/// A Buffer that is being filled from outside. The budget is charged only for the filled part: announced
+/// bytes take address space but no memory, so a peer cannot use up the budget by announcements.
 class ArrivingBuffer {
  public:
   ArrivingBuffer() = default;
@@ -32,11 +32,11 @@ class ArrivingBuffer {
   /// Bytes that count by now.
   std::size_t charged() const noexcept { return charged_; }
 
-  /// Charges the first `bytes` of it, those that were charged before included; or nothing, when the budget is
-  /// out.
+  /// Extends the charge to the first `bytes`, including bytes charged before. Charges nothing if the budget
+  /// is exhausted.
   bool charge(std::size_t bytes) noexcept;
-  /// Gives the Buffer, all of which was charged; it counts until its end. Errors: kResourceExhausted when
-  /// memory is out; it is gone then.
+  /// Returns the Buffer, which must be charged completely and stays charged until its end. Errors:
+  /// kResourceExhausted without memory; the bytes are lost then.
   Result<Buffer> take();
 
  private:

@@ -25,7 +25,7 @@ class MemoryBudget {
   /// Takes `bytes` here and in every parent, or nothing anywhere. Never exceeds a limit, not even for a
   /// moment.
   bool try_reserve(std::size_t bytes) noexcept;
-  /// Gives back `bytes` of what was reserved, in parts if one likes.
+  /// Returns `bytes` of a reservation, in any number of parts.
   void release(std::size_t bytes) noexcept;
 
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }

@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// Sole ownership of bytes that stay where they are, whoever made them: what attachments travel in. Moving a
-/// Buffer does not move its bytes. May be destroyed on any thread, if what made it allows that.
+/// Sole ownership of bytes at a fixed address, of any origin: attachments travel in Buffers. Moving a Buffer
+/// does not move its bytes. May be destroyed on any thread, if its origin allows that.
 class Buffer {
  public:
   /// `size` bytes, not zeroed. They are reserved in `budget` first and released by the destructor; the budget
@@ -29,9 +29,9 @@ class Buffer {
   /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
   /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
   static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
-  /// `size` bytes, not zeroed, that were reserved in `budget` already, which is released at their end. They
-  /// are one block, of those that the thread keeps unless it is long. Throws std::bad_alloc when memory is
-  /// out; the reservation stays then.
+  /// `size` bytes, not zeroed, that are already reserved in `budget`; the reservation is released with them.
+  /// They form one block, from the thread's cache unless it is long. Throws std::bad_alloc without memory;
+  /// the reservation stays then.
   static Buffer short_block(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);

@@ -19,16 +19,16 @@ class ChunkRef;
 /// Owner of memory that is lent to be looked at as a chunk, such as a library's receive buffer.
 class ChunkLender {
  public:
-  /// Nobody looks at `memory` any more. Outlives the chunks it lent.
+  /// Returns `memory`, which is no longer read. Outlives the chunks that it lent.
   virtual void on_chunk_returned(MutableBytes memory) noexcept = 0;
 
  protected:
   ~ChunkLender() = default;
 };
 
-/// A block of memory that frames are received into and encoded into. Everyone who looks at its bytes holds a
-/// ChunkRef; the last one gives it back to its pool, or to its lender. Made by ChunkPool only.
-/// Thread: its pool's. The count is a plain number, nothing here is atomic.
+/// A block of memory that frames are received into and encoded into. Every user of its bytes holds a
+/// ChunkRef; the last one returns it to its pool, or to its lender. Created by ChunkPool only. Thread: the
+/// pool's. The count is a plain number, not atomic.
 class alignas(64) Chunk {
  public:
   /// The first of capacity() bytes, 64-aligned unless lent; not zeroed.
@@ -38,7 +38,7 @@ class alignas(64) Chunk {
   MutableBytes memory() noexcept { return {data_, capacity_}; }
   /// Its memory is a ChunkLender's.
   bool is_lent() const noexcept { return lender_ != nullptr; }
-  /// Returns how many ChunkRefs there are; 1 means that nobody else looks at the bytes.
+  /// Returns the number of ChunkRefs; 1 means that the holder is the only user of the bytes.
   std::uint32_t references() const noexcept { return references_; }
 
  private:
@@ -93,12 +93,12 @@ struct ChunkPoolOptions {
   std::size_t chunk_bytes = 64 * 1024;
   /// Free standard chunks are kept for the next use up to this much memory; more is given back to the system.
   std::size_t cached_bytes_max = 4 * 1024 * 1024;
-  /// Larger free chunks are kept up to this much memory for those who come soon: a loop gives back what was
-  /// not used for a second or two. As much of them may be out for bytes that are only announced.
+  /// Limit of free larger chunks that are kept for reuse: a loop returns chunks unused for a second or two to
+  /// the system. The same limit applies to memory for bytes that are announced but have not arrived.
   std::size_t large_bytes_max = 64 * 1024 * 1024;
 };
 
-/// Somebody who calls ChunkPool::release_unused() from time to time.
+/// Calls ChunkPool::release_unused() periodically.
 class ChunkKeeper {
  public:
   /// Large chunks are kept, and have to be released when they are unused.
@@ -121,8 +121,7 @@ class ChunkPool {
   ChunkPool& operator=(const ChunkPool&) = delete;
   ~ChunkPool();
 
-  /// A standard chunk that nobody else holds. No allocation while there are free ones. Null when memory is
-  /// out.
+  /// Returns an unused standard chunk. Allocates only if no chunk is free. Null when memory is out.
   ChunkRef acquire() noexcept {
     Chunk* chunk = free_;
     if (chunk == nullptr) return allocate(options_.chunk_bytes);
@@ -131,14 +130,14 @@ class ChunkPool {
     ++chunks_out_;
     return ChunkRef{chunk};
   }
-  /// A chunk of `at_least` bytes or more: a standard one if that suffices, else a larger one, of which a
-  /// fifth is unused at most. Null when memory is out.
+  /// Returns a chunk of `at_least` bytes or more: a standard one if that suffices, else a larger one with at
+  /// most a fifth unused. Null when memory is out.
   ChunkRef acquire(std::size_t at_least) noexcept {
     return at_least <= options_.chunk_bytes ? acquire() : acquire_large(at_least);
   }
-  /// The same of memory that the pool has kept, for bytes of which only `there` have arrived: the rest counts
-  /// in unfilled_bytes(), unless it is a quarter or less. Null when none is kept, and when too much is
-  /// unfilled. Takes nothing from the system.
+  /// The same from kept memory, for a frame with only `there` arrived bytes: the rest counts in
+  /// unfilled_bytes(), unless it is a quarter or less. Null if no such chunk is kept, or if too much is
+  /// unfilled. Never allocates.
   ChunkRef acquire_kept(std::size_t at_least, std::size_t there) noexcept;
 
   /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
@@ -169,7 +168,7 @@ class ChunkPool {
   std::size_t chunk_bytes() const noexcept { return options_.chunk_bytes; }
   /// Size of a chunk that small frames are received into while a standard one would be full at once.
   std::size_t roomy_bytes() const noexcept { return kRoomyBy * options_.chunk_bytes; }
-  /// Chunks that somebody holds now.
+  /// Number of chunks in use.
   std::size_t chunks_out() const noexcept { return chunks_out_; }
   /// Memory of free chunks that are kept.
   std::size_t cached_bytes() const noexcept { return cached_bytes_ + large_.bytes(); }
@@ -178,8 +177,8 @@ class ChunkPool {
   std::size_t unfilled_bytes() const noexcept { return unfilled_bytes_; }
   /// Gives all free chunks back to the system.
   void trim() noexcept;
-  /// Gives the large chunks back to the system that nobody used since this was called last. True while more
-  /// are kept.
+  /// Returns large chunks to the system that were unused since the previous call. Returns true while more are
+  /// kept.
   bool release_unused() noexcept;
 
  private:

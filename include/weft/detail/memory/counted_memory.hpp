@@ -59,7 +59,7 @@ class CountedMemory {
   bool empty() const noexcept { return size_ == 0; }
   Bytes bytes() const noexcept { return {data_, size_}; }
   MutableBytes mutable_bytes() const noexcept { return {data_, size_}; }
-  /// False for borrowed bytes, which nobody keeps.
+  /// False for borrowed bytes, whose memory belongs to another object.
   bool owned() const noexcept { return block_ != nullptr || size_ == 0; }
   Block* block() const noexcept { return block_; }
   void reset() noexcept { const CountedMemory gone{std::move(*this)}; }

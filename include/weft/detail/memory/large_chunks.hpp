@@ -19,7 +19,7 @@ class LargeChunks {
   static constexpr std::size_t kAbove = 64 * 1024;
   static constexpr std::size_t kLargest = 256 * 1024 * 1024;
 
-  /// Keeps at most so many bytes.
+  /// Keeps at most `bytes_max` bytes.
   explicit LargeChunks(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   LargeChunks(const LargeChunks&) = delete;
   LargeChunks& operator=(const LargeChunks&) = delete;
@@ -28,19 +28,19 @@ class LargeChunks {
   bool keeps(std::size_t bytes) const noexcept {
     return bytes > kAbove && bytes <= kLargest && rounded(bytes) <= bytes_max_;
   }
-  /// The least size of a kept chunk that has room for `bytes`, of which keeps() is true.
+  /// Returns the smallest size of a kept chunk with room for `bytes`, for which keeps() is true.
   static constexpr std::size_t rounded(std::size_t bytes) noexcept {
     const std::size_t step = step_of(bytes);
     return (bytes + step - 1) / step * step;
   }
 
-  /// Takes one with room for `bytes`, of which keeps() is true; null when none of that size is kept.
+  /// Takes a chunk with room for `bytes`, for which keeps() is true; null if none of that size is kept.
   Chunk* take(std::size_t bytes) noexcept;
   /// Keeps `chunk`, whose capacity is a rounded() one. False when that would be too much.
   bool put(Chunk* chunk) noexcept;
-  /// Takes out, to be freed, one that nobody used since the last next_period(); null when there is no other.
+  /// Removes, to be freed, a chunk that was unused since the last next_period(); null if there is none.
   Chunk* take_unused() noexcept;
-  /// Counts all that is kept now as unused, until it is taken.
+  /// Marks all kept chunks as unused, until they are taken.
   void next_period() noexcept;
   /// Takes out any; null when none is left.
   Chunk* take_any() noexcept;
@@ -51,7 +51,7 @@ class LargeChunks {
   struct Size {
     Chunk* first = nullptr;
     std::uint32_t kept = 0;
-    /// The fewest that were kept in this period: so many were not used in it.
+    /// Minimum number of chunks kept in this period, all of them unused during it.
     std::uint32_t unused = 0;
   };
   static constexpr std::size_t kFirstPower = std::bit_width(kAbove) - 1;

@@ -10,9 +10,8 @@
 
 namespace weft::detail {
 
-/// A thread's part of a budget that threads share. It takes from the shared one in steps, so that most small
-/// reservations touch no memory of another thread; up to two steps that nobody uses stay with it.
-/// Thread: one.
+/// A thread's part of a budget that threads share. It reserves from the shared budget in steps, so that most
+/// small reservations touch no memory of another thread; up to two unused steps stay with it. Thread: one.
 class LocalBudget {
  public:
   explicit LocalBudget(std::shared_ptr<MemoryBudget> shared)
@@ -33,7 +32,7 @@ class LocalBudget {
     if (free_ > 2 * step_) give_back();
   }
 
-  /// Bytes that nobody has reserved, here or in the shared budget.
+  /// Number of unreserved bytes, here and in the shared budget.
   std::size_t free() const noexcept { return free_ + shared_->limit() - shared_->used(); }
   const std::shared_ptr<MemoryBudget>& shared() const noexcept { return shared_; }
 
