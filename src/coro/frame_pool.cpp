@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/coro/frame_pool.hpp"
 
+#include "weft/detail/base/thread_end.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -10,25 +12,25 @@ enum class CacheState : std::uint8_t { kUnopened, kOpen, kClosed };
 constinit thread_local CacheState cache_state = CacheState::kUnopened;
 
 /// Gives the cache back when the thread ends. Frames that die later go straight to operator delete.
-struct CacheCleanup {
-  CacheCleanup() noexcept { frame_cache.room = kFrameCacheBytesMax; }
-  ~CacheCleanup() {
-    cache_state = CacheState::kClosed;
-    frame_cache.room = 0;
-    for (FreeFrame*& head : frame_cache.free) {
-      while (head != nullptr) {
-        FreeFrame* block = head;
-        head = block->next;
-        ::operator delete(block);
-      }
+void close_cache() noexcept {
+  cache_state = CacheState::kClosed;
+  frame_cache.room = 0;
+  for (FreeFrame*& head : frame_cache.free) {
+    while (head != nullptr) {
+      FreeFrame* block = head;
+      head = block->next;
+      ::operator delete(block);
     }
   }
-};
+}
 
+constinit thread_local ThreadEnd cache_end{&close_cache};
+
+/// Leaves the cache unopened where there is no memory to give it back later: the next release tries again.
 void open_cache() noexcept {
+  if (!run_at_thread_end(cache_end)) return;
   cache_state = CacheState::kOpen;
-  static thread_local CacheCleanup cleanup;
-  static_cast<void>(cleanup);
+  frame_cache.room = kFrameCacheBytesMax;
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ PATTERNS = {
         "g++ 12 miscompiles it: use if and else",
     ),
     "no_environment": (r"\b(?:secure_)?getenv\b", ("include", "src"), "options are typed and come from main()"),
+    "no_thread_local_destructors": (
+        r"(?<!constinit )\bthread_local\b",
+        ("include", "src"),
+        "constinit, and without a destructor: registering one ends the process when memory is out; use run_at_thread_end()",
+    ),
     "no_unfinished_marks": (r"\b(?:TODO|FIXME|XXX)\b", None, "finish it, or file an issue"),
 }
 

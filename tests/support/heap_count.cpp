@@ -5,10 +5,22 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
 #include "support/sanitizers.hpp"
+
+#if !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
+// The C library's own, whoever replaces malloc.
+extern "C" {
+void* __libc_malloc(std::size_t size) noexcept;                     // NOLINT(bugprone-reserved-identifier)
+void* __libc_calloc(std::size_t count, std::size_t size) noexcept;  // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void* block, std::size_t size) noexcept;       // NOLINT(bugprone-reserved-identifier)
+void* __libc_memalign(std::size_t alignment,
+                      std::size_t size) noexcept;  // NOLINT(bugprone-reserved-identifier)
+}
+#endif
 
 namespace weft::testing {
 
@@ -24,6 +36,7 @@ thread_local std::size_t failures_left = 0;
 std::atomic<std::size_t> first_failure = 0;
 std::atomic<std::size_t> failures = 0;
 std::atomic<std::size_t> asked_for = 0;
+std::atomic<bool> mallocs_fail = false;
 
 bool fails_anywhere() noexcept {
   const std::size_t first = first_failure.load(std::memory_order_acquire);
@@ -31,6 +44,23 @@ bool fails_anywhere() noexcept {
   const std::size_t position = asked_for.fetch_add(1, std::memory_order_relaxed) + 1;
   return position >= first && position - first < failures.load(std::memory_order_relaxed);
 }
+
+bool fails() noexcept {
+  if (failures_left != 0 && (until_failure == 0 || --until_failure == 0)) {
+    --failures_left;
+    return true;
+  }
+  return fails_anywhere();
+}
+
+#if !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
+/// Lets a call of malloc or one of its kin fail, when these do.
+bool malloc_fails() noexcept {
+  if (!mallocs_fail.load(std::memory_order_relaxed) || !fails()) return false;
+  errno = ENOMEM;
+  return true;
+}
+#endif
 
 }  // namespace
 
@@ -78,6 +108,10 @@ bool allocation_anywhere_still_to_fail() noexcept {
   return asked_for.load(std::memory_order_relaxed) < first_failure.load(std::memory_order_relaxed);
 }
 
+void fail_mallocs_too(bool fail) noexcept {
+  mallocs_fail.store(fail, std::memory_order_relaxed);
+}
+
 /// Counts a block that malloc gave; null passes.
 void* heap_counted(void* block) noexcept {
   if (block == nullptr) return nullptr;
@@ -91,13 +125,13 @@ void* heap_counted(void* block) noexcept {
 }
 
 void* heap_take(std::size_t size, std::size_t alignment) noexcept {
-  if (failures_left != 0 && (until_failure == 0 || --until_failure == 0)) {
-    --failures_left;
-    return nullptr;
-  }
-  if (fails_anywhere()) return nullptr;
-  if (alignment <= alignof(std::max_align_t)) return heap_counted(std::malloc(size != 0 ? size : 1));
+  if (fails()) return nullptr;
+#if !WEFT_ADDRESS_SANITIZER && !WEFT_THREAD_SANITIZER
+  if (alignment <= alignof(std::max_align_t)) return heap_counted(__libc_malloc(size));
+  return heap_counted(__libc_memalign(alignment, size));
+#else
   return heap_counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
+#endif
 }
 
 void heap_give_back(void* block) noexcept {
@@ -113,6 +147,28 @@ void heap_give_back(void* block) noexcept {
 
 using weft::testing::heap_give_back;
 using weft::testing::heap_take;
+
+extern "C" {
+void* malloc(std::size_t size) noexcept {
+  return weft::testing::malloc_fails() ? nullptr : __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  return weft::testing::malloc_fails() ? nullptr : __libc_calloc(count, size);
+}
+void* realloc(void* block, std::size_t size) noexcept {
+  return weft::testing::malloc_fails() ? nullptr : __libc_realloc(block, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return weft::testing::malloc_fails() ? nullptr : __libc_memalign(alignment, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return memalign(alignment, size);
+}
+int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
+  *block = memalign(alignment, size);
+  return *block != nullptr ? 0 : ENOMEM;
+}
+}
 
 void* operator new(std::size_t size) {
   void* block = heap_take(size, 1);

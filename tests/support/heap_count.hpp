@@ -30,6 +30,17 @@ void fail_allocations(std::size_t first, std::size_t count = 1) noexcept;
 /// The first is still to fail.
 bool allocation_still_to_fail() noexcept;
 
+/// Counts the calls of malloc, calloc, realloc and their aligned kin among those that fail, from now on,
+/// whoever makes them: the C and C++ libraries too.
+void fail_mallocs_too(bool fail) noexcept;
+/// The same as long as it lives.
+struct MallocsFailToo {
+  MallocsFailToo() noexcept { fail_mallocs_too(true); }
+  ~MallocsFailToo() { fail_mallocs_too(false); }
+  MallocsFailToo(const MallocsFailToo&) = delete;
+  MallocsFailToo& operator=(const MallocsFailToo&) = delete;
+};
+
 /// The same for the allocations of all threads together, in the order in which they come.
 void fail_allocations_anywhere(std::size_t first, std::size_t count = 1) noexcept;
 bool allocation_anywhere_still_to_fail() noexcept;

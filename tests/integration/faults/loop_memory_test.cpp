@@ -69,6 +69,7 @@ class LoopMemory : public ::testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Loop> own_ = Loop::create().value();
   Loop* loop_ = GetParam() ? own_.get() : nullptr;
+  const testing::MallocsFailToo mallocs_fail_too_;
 };
 
 TEST_P(LoopMemory, ThatIsShortFailsTheStartAndLeavesNothing) {

@@ -112,6 +112,7 @@ void sweep(std::size_t count) {
   std::size_t first = 1;
   for (bool unused = false; !unused; ++first) {
     PoolWorld world;
+    const testing::MallocsFailToo mallocs_fail_too;
     fail_allocations(first, count);
     world.work();
     unused = allocation_still_to_fail();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts calls of the global operator new, and so is a program of its own.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <thread>
 #include <vector>
@@ -30,6 +31,15 @@ Task<int> give(int value) {
   co_await yield();
   co_return value;
 }
+
+/// Takes the keys whose use takes no memory, before the frame pool makes its own.
+const bool kKeysTakeMemory = [] {
+  for (int i = 0; i < 40; ++i) {
+    pthread_key_t key;
+    if (::pthread_key_create(&key, nullptr) != 0) return false;
+  }
+  return true;
+}();
 
 /// One round of everything that promises not to allocate.
 struct Everything {
@@ -126,6 +136,27 @@ TEST(FramePool, AThreadGivesItsCacheBackWhenItEnds) {
   const std::size_t before = heap_blocks();
   std::thread(use).join();
   EXPECT_EQ(heap_blocks(), before);
+}
+
+TEST(FramePool, AThreadWithoutMemoryKeepsNoFramesUntilThereIsSome) {
+  if (!kCounts) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  ASSERT_TRUE(kKeysTakeMemory);
+  std::size_t without_memory = 1;
+  std::size_t with_memory = 0;
+  std::thread([&] {
+    void* const first = detail::allocate_frame(100);
+    void* const second = detail::allocate_frame(100);
+    testing::fail_mallocs_too(true);
+    testing::fail_allocations(1, testing::kForEver);
+    detail::release_frame(first, 100);
+    testing::fail_allocations(0);
+    testing::fail_mallocs_too(false);
+    without_memory = frame_cache_bytes();
+    detail::release_frame(second, 100);
+    with_memory = frame_cache_bytes();
+  }).join();
+  EXPECT_EQ(without_memory, 0U);
+  EXPECT_EQ(with_memory, 128U);
 }
 
 TEST(FramePool, AFrameMayDieOnAnotherThreadThanItWasMadeOn) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "weft/detail/base/thread_end.hpp"
+
 namespace weft::protobuf::detail {
 
 /// Records whose messages were larger on the wire are not kept: one large call is not to hold its memory for
@@ -57,23 +59,20 @@ class RecordCache {
     Record* first = nullptr;
     std::size_t room = 0;
     bool opened = false;
-  };
-  struct Cleanup {
-    ~Cleanup() {
-      State& state = state_;
-      state.room = 0;
-      while (Record* const record = state.first) {
-        state.first = record->next_kept;
-        delete record;
-      }
-    }
+    weft::detail::ThreadEnd end{&close};
   };
 
-  /// False when it was open before: it is full, or its thread ends.
+  static void close() noexcept {
+    State& state = state_;
+    state.room = 0;
+    while (Record* const record = state.first) {
+      state.first = record->next_kept;
+      delete record;
+    }
+  }
+  /// False when it was open before, as it is full or its thread ends, or when there is no memory for it.
   static bool open(State& state) noexcept {
-    if (state.opened) return false;
-    static thread_local Cleanup cleanup;
-    static_cast<void>(cleanup);
+    if (state.opened || !run_at_thread_end(state.end)) return false;
     state.opened = true;
     state.room = kRecordsKept;
     return true;
