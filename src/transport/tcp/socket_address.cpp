@@ -61,7 +61,8 @@ Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint
   addrinfo* list = nullptr;
   outcome = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (outcome != 0) {
-    return Status{StatusCode::kUnavailable, Layer::kTransport,
+    const auto code = outcome == EAI_MEMORY ? StatusCode::kResourceExhausted : StatusCode::kUnavailable;
+    return Status{code, Layer::kTransport,
                   [&] { return "look up \"" + host + "\": " + ::gai_strerror(outcome); }, outcome};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{list, &::freeaddrinfo};

@@ -4,8 +4,8 @@
 namespace weft::detail {
 
 /// Memory of one thread that is given back when the thread ends: a constinit thread_local variable.
-/// A thread_local variable with a destructor is no replacement: registering that destructor takes memory, and the C
-/// library ends the process where there is none.
+/// A thread_local variable with a destructor is no replacement: registering that destructor takes memory, and
+/// the C library ends the process where there is none.
 struct ThreadEnd {
   void (*run)() noexcept;
   ThreadEnd* next = nullptr;
