@@ -8,7 +8,7 @@ namespace weft::detail {
 
 namespace {
 
-// More than this is nobody's way to end a byte stream.
+// A peer that sends more than this is not ending its byte stream.
 constexpr std::size_t kStrayBytesMax = 64;
 
 }  // namespace

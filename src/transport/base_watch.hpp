@@ -15,7 +15,7 @@ class BaseWatch final : public CarrierOwner {
 
   /// The base carrier reports here from now on.
   void begin() { base_.report_to(*this); }
-  /// Looks whether the base carrier has ended. Nobody tells again what happened before begin().
+  /// Checks whether the base carrier has ended. Events before begin() are not repeated.
   void look();
   /// Returns how a connection ends whose peer sends on the base carrier after it moved.
   Status stray_bytes() const;

@@ -31,7 +31,7 @@ Status no_proof(std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport, why};
 }
 
-// These say which side has to put right what is wrong.
+// These texts name the side that must correct the fault.
 std::string ours(std::string_view reason) {
   return "this side could not bring it up: " + std::string{reason};
 }
@@ -39,7 +39,7 @@ std::string of_peer(std::string_view reason) {
   return "the peer could not bring it up, and says: " + std::string{reason};
 }
 
-// Memory and descriptors may be there at the next attempt; whatever else failed is as it is.
+// Memory and descriptors may be available at the next attempt; every other failure is permanent.
 StatusCode code_of(const Status& why) {
   return why.code() == StatusCode::kResourceExhausted ? why.code() : StatusCode::kFailedPrecondition;
 }
@@ -91,8 +91,8 @@ Status BringUp::on_hello(const wire::Hello& hello) {
   return status;
 }
 
-// What is left of the time is for all that are left, so that one whose peer is silent does not use up that of
-// the others.
+// The remaining time is divided among the remaining candidates, so that one with a silent peer does not use
+// it up.
 Status BringUp::try_next() {
   if (!candidates_.next()) {
     if (Status status = candidates_.check_base_will_do(); !status.ok()) return status;
@@ -199,8 +199,8 @@ void BringUp::on_heard() {
   or_fail(host_, [this] { return prove(); });
 }
 
-// That something was heard says who has the address, and not who that is: whoever can listen on the way may
-// have it, and whoever reaches this machine may speak first. What is sent before the peer is ready gets lost.
+// A received message proves knowledge of the address, not identity: an eavesdropper may have the address, and
+// any host that reaches this machine may send first. Bytes sent before the peer is ready are lost.
 Status BringUp::prove() {
   if (base_.secret() == nullptr) return give_verdict(Verdict::kUp);
   if (end_->needs_peer_ready() && !attempt_.peer_ready) return {};
@@ -260,7 +260,7 @@ Status BringUp::give_verdict(Verdict verdict, const Status& why) {
     attempt_.code = code_of(why);
     attempt_.reason = ours(why.message());
   }
-  // Whatever it holds is not kept for a peer that says nothing any more.
+  // Resources are not kept for a peer that stays silent.
   if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
   Status sent =

@@ -23,19 +23,19 @@ namespace weft::detail {
 
 /// Brings another carrier up beside the base carrier, between the peer's hello and everything else, in place
 /// of the connection's sink. It alone knows both: the connection has one carrier at a time, and once that is
-/// not the base carrier, this has the base carrier watched for the peer's end. When one candidate cannot be
-/// had, the next is tried; all of them together get CarrierChoices::bring_up_timeout.
+/// not the base carrier, this class has the base carrier watched for the peer's end. When one candidate is
+/// not available, the next is tried; all of them together get CarrierChoices::bring_up_timeout.
 ///
-///   kHello    the peer's hello is not here
-///   kAddress  both offer a carrier: our address is sent, if it is known yet, and the peer's is awaited;
+///   kHello    the peer's hello has not arrived
+///   kAddress  both offer a carrier: our address is sent, once it is known, and the peer's is awaited;
 ///             again for each candidate
-///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
-///   kProving  when the base carrier has a secret: each proves on the carrier that it is at its other end
+///   kProbing  the carrier is connected; a message of the peer must arrive on it, within a time
+///   kProving  if the base carrier has a secret: each side proves on the carrier that it is the same peer
 ///   kVerdict  our verdict is sent, the peer's is awaited
 ///   kDecided  both use the carrier, or the base carrier if it does not move()
 ///
-/// The peer's messages may come sooner than ours are sent: its verdict is kept until ours is there.
-/// Thread: the loop's.
+/// The peer's messages may arrive before ours are sent: its verdict is kept until ours exists. Thread: the
+/// loop's.
 class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
   /// `base` must outlive it.
@@ -47,7 +47,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
         watch_(base, host),
         descriptors_(base, candidates_.descriptors_max()) {}
 
-  /// The offers of our hello, and what was passed over.
+  /// The offers of our hello, and the candidates passed over.
   const CarrierCandidates& candidates() const { return candidates_; }
   bool decided() const noexcept { return state_ == State::kDecided; }
   /// Decided for the carrier.
@@ -99,7 +99,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_drained() override;
   void on_closed(Status why) override;
   void on_timer() override;
-  // Whoever moves to the carrier finds what came by it before.
+  // The code that moves to the carrier finds the messages that arrived before.
   bool receives() const override { return true; }
   void on_readable() override;
   void on_writable() override { on_readable(); }

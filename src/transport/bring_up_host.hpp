@@ -14,10 +14,10 @@ class BringUpHost {
   virtual bool queue_carrier_frame(std::string_view frame) = 0;
   /// Returns how many bytes leave before the next frame that is queued.
   virtual std::size_t queued_bytes() const = 0;
-  /// Lets out what it can of what is queued: the connection is about to end, and that tells the peer why.
+  /// Sends as many queued bytes as possible: the connection is about to end, and the bytes tell the peer why.
   virtual void send_what_is_queued() = 0;
-  /// Both sides have decided. Everything after what is queued goes by what move() gives, if it moves(); the
-  /// sink is to have the hello and all that follows.
+  /// Called when both sides have decided. Everything behind the queued bytes travels by the carrier from
+  /// move(), if it moves(); the sink receives the hello and everything after it.
   virtual void on_carrier_decided() = 0;
   /// The connection cannot go on: what the peer may rely on by now does not hold.
   virtual void on_bring_up_failed(Status why) = 0;

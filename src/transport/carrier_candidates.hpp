@@ -11,18 +11,18 @@
 
 namespace weft::detail {
 
-/// The carriers that both sides of a connection offer, in the order in which both try them, and what became
-/// of those that were tried. Both sides come to the same order from the offers alone: the highest number of
-/// wire::CarrierKind is the first. Only what both say of one lets them go on to the next.
+/// The carriers that both sides of a connection offer, in the order in which both try them, and the results
+/// of the attempts. Both sides derive the same order from the offers alone: the highest number of
+/// wire::CarrierKind is first. They go on to the next candidate only by both verdicts.
 class CarrierCandidates {
  public:
   explicit CarrierCandidates(std::shared_ptr<const CarrierChoices> ours) : ours_(std::move(ours)) {}
 
   const CarrierChoices& ours() const { return *ours_; }
   std::vector<wire::CarrierOffer> offers() const;
-  /// Most descriptors that any of those that are offered takes.
+  /// Returns the largest number of descriptors that an offered carrier passes.
   std::size_t descriptors_max() const;
-  /// Takes the offers of the peer's hello; once, before all that follows. next() leads to the first
+  /// Takes the offers of the peer's hello; called once, before everything else. next() leads to the first
   /// candidate.
   void compare(std::vector<wire::CarrierOffer> theirs);
   /// Goes to the next candidate; false when there is none.
@@ -38,7 +38,7 @@ class CarrierCandidates {
   void pass_over(std::string reason, StatusCode code);
 
   const std::vector<PassedOverCarrier>& passed_over() const { return passed_over_; }
-  /// Returns the reasons of those that were tried in vain; empty when none was.
+  /// Returns the reasons of the failed candidates; empty if none failed.
   std::string reasons() const;
   /// Looks whether the base carrier may carry the bytes, when nothing else can. Errors, when one side
   /// requires another carrier: the code and the reason with which that was passed over.
@@ -58,7 +58,7 @@ class CarrierCandidates {
   std::vector<Candidate> both_;
   /// The current one of `both_`; all ones before the first next().
   std::size_t at_ = static_cast<std::size_t>(-1);
-  /// Begins with those that the peer does not offer.
+  /// Begins with the carriers that the peer does not offer.
   std::vector<PassedOverCarrier> passed_over_;
   std::size_t not_offered_ = 0;
 };

@@ -11,10 +11,10 @@
 
 namespace weft::detail {
 
-/// Proof of both sides, to each other, that who is at the other end of a carrier is who is at that of the
-/// base carrier. Each sends 32 bytes over the carrier that only the base carrier's two ends can know, and
-/// each side's are others, so that none can be sent back. They are of no use to who sees them on the way:
-/// each is good for one carrier beside one base carrier, and taken once.
+/// Mutual proof that the peer on a carrier is the peer of the base carrier. Each side sends 32 bytes over the
+/// carrier that only the base carrier's two ends can know. The bytes of both sides differ, so that reflection
+/// fails. An eavesdropper cannot use them: each proof is valid for one carrier beside one base carrier, and
+/// accepted once.
 ///
 /// Must outlive the carrier's use of it, or its shut(). Thread: the loop's.
 class CarrierProof {
@@ -22,7 +22,7 @@ class CarrierProof {
   enum class Outcome : std::uint8_t {
     kWaits,   ///< again when the carrier reports
     kProven,  ///< both have it; what the carrier receives from now on is the connection's
-    kWrong,   ///< somebody else is there
+    kWrong,   ///< another peer is at the other end
     kLost,    ///< the carrier has failed, or ended
   };
 

@@ -9,9 +9,8 @@
 
 namespace weft::detail {
 
-/// Exchanges the descriptors of two carriers' ends over the base carrier on which they are brought up, if
-/// that can. Descriptors that the peer passes and nobody asked for are closed, and end the connection.
-/// Thread: the loop's.
+/// Exchanges the descriptors of two carriers' ends over the base carrier on which they are brought up, if it
+/// supports that. Unexpected descriptors are closed, and end the connection. Thread: the loop's.
 class DescriptorExchange {
  public:
   /// The ends of this side take at most `most`. `base` outlives this.
@@ -20,12 +19,12 @@ class DescriptorExchange {
   /// Passes what `end` has for the peer's end, with the byte that is sent behind the next `ahead` ones, where
   /// the address of `end` begins. Errors: the base carrier cannot.
   Status pass(CarrierEnd& end, std::size_t ahead);
-  /// The peer's address has come: `end` takes what came with it. Errors: `end`'s.
+  /// Called when the peer's address has arrived: `end` takes the descriptors that came with it. Errors: see
+  /// `end`.
   Status hand_to(CarrierEnd& end);
-  /// The peer's address has come, and nobody wants it.
+  /// Called when the peer's address has arrived and is not used.
   void drop() noexcept;
-  /// Looks whether the peer has passed what nobody asked for. Errors: kInvalidArgument, and then the
-  /// connection is to end.
+  /// Checks for unexpected descriptors. Errors: kInvalidArgument; the caller then ends the connection.
   Status check() const;
   /// Nothing is exchanged any more.
   void end() noexcept;

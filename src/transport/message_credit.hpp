@@ -5,13 +5,14 @@
 
 namespace weft::detail {
 
-/// Counts what each side of a connection may send the other, in units of the carrier's choice. Both sides
-/// count up for ever, modulo 2^32, so that a number that comes late says nothing wrong.
+/// Counts the units that each side of a connection may send. The carrier defines the unit. Both sides count
+/// modulo 2^32 and never reset, so that a late number is still correct.
 class MessageCredit {
  public:
-  /// Bytes leave two units unused where all messages cost: one for an answer to what the peer waits for, and
-  /// the last one for whatever tells of new credit. Without the last, both sides could wait for each other's;
-  /// without the other, a side that is not read could not give back memory that the peer offered.
+  /// Units of credit that data leaves unused where all messages cost credit: one for an answer that the peer
+  /// waits for, and one for a message that grants credit. Without the latter, both sides could wait for each
+  /// other's grant; without the former, a side that is not read could not return memory that the peer
+  /// offered.
   static constexpr std::uint32_t kKeptByBytes = 2;
   static constexpr std::uint32_t kKept = 1;
 
@@ -23,7 +24,7 @@ class MessageCredit {
   /// The peer hears of it outside of messages, before the first one.
   void begin(std::uint32_t granted) noexcept { granted_ = told_ = granted; }
   void grant(std::uint32_t units) noexcept { granted_ += units; }
-  /// Notes that so much has come, or was given back. False when the peer may not send as much.
+  /// Records that `units` arrived, or were returned. Returns false if the peer was not allowed to send them.
   bool use(std::uint32_t units) noexcept {
     if (units > peer_may_send()) return false;
     arrived_ += units;
@@ -31,7 +32,7 @@ class MessageCredit {
   }
   std::uint32_t peer_may_send() const noexcept { return granted_ - arrived_; }
   std::uint32_t untold() const noexcept { return granted_ - told_; }
-  /// The peer thinks that it may send so much, if it has received all that was said.
+  /// Returns the credit that the peer has if it received all grants.
   std::uint32_t peer_knows() const noexcept { return told_ - arrived_; }
   /// The number that a message takes along.
   std::uint32_t tell() noexcept { return told_ = granted_; }

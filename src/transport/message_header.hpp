@@ -9,19 +9,19 @@
 
 namespace weft::detail {
 
-/// The kinds of messages in which a connection's bytes travel where the fabric keeps messages apart (UCX,
-/// RDMA). Of those that wait to be sent the lowest number goes first: the end of sending goes last. kAgain
-/// does not wait: it goes where its bytes begin.
+/// Kinds of the messages in which a connection's bytes travel over a fabric with message boundaries (UCX,
+/// RDMA). The waiting message with the lowest number goes first: the end of sending goes last. kAgain does
+/// not wait: its position marks where its bytes begin.
 enum class MessageKind : std::uint8_t {
   kProbe = 1,     ///< the first one: this end can be heard
   kBytes = 2,     ///< the next bytes of the connection
   kPart = 3,      ///< the next bytes too, by rendezvous: a part of an attachment that was asked for (UCX)
-  kOffer = 4,     ///< the same, and behind them bytes that are to be fetched from where they lie (RDMA)
+  kOffer = 4,     ///< the same, followed by bytes that the receiver fetches from the sender's memory (RDMA)
   kEndTaken = 5,  ///< the end was received, and so everything before it
-  kFetched = 6,   ///< the first `value` bytes of what is offered were fetched
-  kDecline = 7,   ///< of what is offered `value` bytes, its last, will not be fetched; see kAgain
+  kFetched = 6,   ///< the first `value` bytes of the offers were fetched
+  kDecline = 7,   ///< the last `value` bytes of the offers will not be fetched; see kAgain
   kPlace = 8,     ///< there is a place for what the next `value` asks were about
-  kWithdraw = 9,  ///< asks for an answer to all that is offered, soon
+  kWithdraw = 9,  ///< asks for an answer to all offers, soon
   kAsk = 10,      ///< an attachment's bytes wait to be taken by rendezvous
   kCredit = 11,   ///< only to say what may be sent
   kReclaim = 12,  ///< asks for credit that is not needed
@@ -38,7 +38,8 @@ constexpr std::uint32_t bit_of(MessageKind kind) {
 constexpr bool has_content(MessageKind kind) {
   return kind >= MessageKind::kBytes && kind <= MessageKind::kOffer;
 }
-/// Bytes of the connection may stand in it, and a sender of answers may tell in it what was fetched.
+/// True if the message may contain bytes of the connection; a sender of answers may also report fetched bytes
+/// in it.
 constexpr bool has_bytes(MessageKind kind) {
   return kind == MessageKind::kBytes || kind == MessageKind::kOffer;
 }
@@ -61,9 +62,9 @@ constexpr bool comes_before_end(MessageKind kind) {
 ///  8 | value                             | sequence                          |
 /// 16
 ///
-/// `granted` is how much the receiver of this message may have sent altogether, modulo 2^32: its credit is
-/// the difference to what it has sent. `sequence` counts the messages of one end from 0 on. `runs` says how
-/// many runs of memory an offer names, at the end of its content; what stands before them is bytes.
+/// `granted` is the total that the receiver of this message may have sent, modulo 2^32: its credit is the
+/// difference to the total that it has sent. `sequence` counts the messages of one end from 0. `runs` is the
+/// number of memory runs that an offer names, at the end of its content; the content before them is data.
 struct MessageHeader {
   MessageKind kind{};
   std::uint32_t granted = 0;

@@ -16,13 +16,13 @@ inline constexpr std::uint32_t kCommonMessageKinds =
     bit_of(MessageKind::kProbe) | bit_of(MessageKind::kBytes) | bit_of(MessageKind::kCredit) |
     bit_of(MessageKind::kEnd) | bit_of(MessageKind::kEndTaken);
 
-/// The conversation of two ends of a connection in messages: who may send, what is due, who has ended.
-/// It posts nothing and keeps no bytes: the carrier asks it what is due, and tells it what has come.
+/// The protocol of two ends of a connection over messages: permission to send, due messages, the end of each
+/// side. It posts nothing and keeps no bytes: the carrier asks it for due messages, and reports arrived ones.
 ///
-///   sending      open --end()--> kEnd is wanted --stamp--> end_left() --kEndTaken comes--> peer_took_end()
+///   sending      open --end()--> kEnd is wanted --stamp--> end_left() --kEndTaken arrives--> peer_took_end()
 ///   receiving    silent --kProbe--> heard --kEnd--> end_arrived() --kEndTaken is stamped--> end_taken_left()
 ///
-/// A message that the peer may not send is noted (misbehaved()), and nothing is taken after it.
+/// A message that the peer may not send sets misbehaved(), and nothing is accepted after it.
 class MessageProtocol {
  public:
   struct Rules {
@@ -56,13 +56,13 @@ class MessageProtocol {
   MessageCredit& credit() noexcept { return credit_; }
   const MessageCredit& credit() const noexcept { return credit_; }
 
-  // What comes.
+  // Incoming messages.
 
   /// Returns how many messages are due before this one.
   std::uint32_t ahead(const MessageHeader& header) const noexcept { return header.sequence - taken_; }
   /// Returns how many were taken.
   std::uint32_t taken() const noexcept { return taken_; }
-  /// Judges the message by itself, in whatever order it came. False when the peer has misbehaved.
+  /// Validates the message by itself, independent of its order. Returns false if the peer has misbehaved.
   bool check(const MessageHeader& header, std::size_t content_bytes) noexcept;
   /// Takes the next one in order, which was checked. True when the rest is the carrier's: bytes, their end,
   /// a rendezvous, or credit that goes back.
@@ -78,24 +78,24 @@ class MessageProtocol {
 
   // What goes.
 
-  /// A control message is to be sent. `amount` is added to its value if it has one.
+  /// Requests that a control message is sent. `amount` is added to its value if it has one.
   void want(MessageKind kind, std::uint32_t amount = 0) noexcept;
   /// It is not, unless it has left.
   void forget(MessageKind kind) noexcept { wanted_ &= ~bit_of(kind); }
   bool wants(MessageKind kind) const noexcept { return (wanted_ & bit_of(kind)) != 0; }
   /// Returns the value that a control message of this kind would have now.
   std::uint32_t value_of(MessageKind kind) const noexcept;
-  /// Returns the kinds of all that are, a bit each.
+  /// Returns the kinds of all wanted messages, one bit each.
   std::uint32_t wanted() const noexcept { return wanted_; }
-  /// The control message that is to be sent next and may be; what has become pointless is forgotten. Nothing
-  /// changes until it is stamped, so that a posting that fails is tried again.
+  /// Returns the next control message that may be sent; obsolete ones are dropped. The state changes only
+  /// when it is stamped, so that a failed posting is tried again.
   std::optional<Control> due() noexcept;
   /// There is credit for a message of `units` with bytes.
   bool may_send_bytes() const noexcept {
     return credit_.left() > (rules_.all_cost ? MessageCredit::kKeptByBytes : 0);
   }
-  /// The head of a message that is being posted now, which counts as sent. With bytes it also tells what was
-  /// fetched. `units` is what it takes of the credit where not all cost the same.
+  /// Returns the head of a message that is being posted, which counts as sent. A message with data also
+  /// reports fetched bytes. `units` is its cost in credit where costs differ.
   MessageHeader stamp(Control control, std::uint32_t units = 0) noexcept;
   void end() noexcept {
     ended_ = true;
@@ -121,7 +121,7 @@ class MessageProtocol {
   std::uint32_t stamped_ = 0;
   /// Kinds of control messages to be sent, a bit each.
   std::uint32_t wanted_ = 0;
-  /// The values of those that add up: kFetched, kDecline, kPlace.
+  /// Values of the kinds that accumulate: kFetched, kDecline, kPlace.
   std::array<std::uint32_t, 3> amounts_{};
   bool heard_ = false;
   bool end_arrived_ = false;

@@ -19,7 +19,7 @@ class AttachmentPlace {
  public:
   /// Runs that a carrier may be shown at a time, see Capabilities::landing_runs_max.
   static constexpr std::size_t kRunsMax = 256;
-  /// More places than this are of no use for a receive: so many runs, and a chunk behind them.
+  /// Maximum number of useful places for one receive: all runs, and a chunk behind them.
   static constexpr std::size_t kPlacesMax = kRunsMax + 1;
 
   void begin(const Landing& landing) noexcept {
@@ -28,17 +28,17 @@ class AttachmentPlace {
   }
   /// It lands somewhere; otherwise it is dropped.
   bool lands() const noexcept { return lands_; }
-  /// Others may write there, so a checksum cannot be made of what has landed.
+  /// True if other threads or processes may write there, so that no checksum of the landed bytes is possible.
   bool is_shared() const noexcept { return runs_.is_shared(); }
   /// Nothing lands from now on. Returns whether something did.
   bool end() noexcept { return std::exchange(lands_, false); }
 
-  /// Lists where the next `left` bytes go, as far as `places` suffice, and takes from `left` what they have
-  /// room for. Returns how many are used.
+  /// Lists the destinations of the next `left` bytes, as far as `places` has room, and subtracts the listed
+  /// bytes from `left`. Returns the number of entries used.
   std::size_t list(std::span<iovec> places, std::size_t& left) const noexcept {
     return runs_.list(places, left);
   }
-  /// Copies `from` to what comes next.
+  /// Copies `from` to the next bytes of the place.
   void put(Bytes from) noexcept;
   /// `bytes` were put there by others: passes them, and goes on with `checksum` over them if it is not null.
   void pass(std::size_t bytes, std::uint32_t* checksum) noexcept;

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-/// A secret that the two ends of a base carrier have, and nobody else. Belongs to that carrier.
+/// A secret known only to the two ends of a base carrier. Belongs to that carrier.
 class BaseSecret {
  public:
   /// Fills `into` with bytes that are made of the secret and of `purpose`: the same at both ends, and of no

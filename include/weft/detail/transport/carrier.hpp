@@ -26,13 +26,13 @@ struct Capabilities {
   const char* name = "";
   /// Leased bytes of this size or more are sent without a copy.
   std::size_t lease_bytes_min = 16 * 1024;
-  /// Attachments over this go in pieces of so many bytes, a multiple of 8.
+  /// Size of the pieces in which attachments travel; a multiple of 8.
   std::size_t piece_bytes = 128 * 1024;
-  /// Bytes of a piece while nobody else would wait behind it, see decision 0043; zero: `piece_bytes`. Less
-  /// work for each byte, since each piece is sent and received by system calls of its own.
+  /// Size of a piece while no other frame would wait behind it, see decision 0043; zero: `piece_bytes`.
+  /// Larger pieces cost less per byte, since each piece takes system calls of its own.
   std::size_t lone_piece_bytes = 0;
-  /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
-  /// takes about as long as copying this.
+  /// A few frames of fewer bytes wait for the end of the turn: sending them and waking the peer takes about
+  /// as long as copying this many bytes.
   std::size_t few_frames_bytes = 0;
   /// The peer is another process and may die without a word: keepalive pings make sense.
   bool peer_may_vanish = true;
@@ -54,8 +54,8 @@ struct Capabilities {
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 
-  /// An attachment of so many bytes comes with its frame, by way of a chunk. Of those that are not copied on
-  /// their way out a device may have to know the place.
+  /// True if an attachment of `bytes` travels with its frame, by way of a chunk. For attachments that are not
+  /// copied on their way out, a device may need the memory.
   bool comes_whole(std::uint64_t bytes) const noexcept {
     return bytes < lease_bytes_min && bytes <= kWholeAttachmentMax;
   }
@@ -76,8 +76,8 @@ struct Moved {
   bool exhausted = false;
   /// kFailed: the errno.
   int error = 0;
-  /// kSome: how many were moved. kBegun of sending: how many of what was given, from its beginning, are
-  /// begun.
+  /// kSome: number of bytes moved. kBegun of sending: number of the given bytes, from the beginning, that
+  /// have been started.
   std::size_t bytes = 0;
 
   static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
@@ -102,10 +102,11 @@ class CarrierOwner {
   virtual bool receives() const = 0;
   /// receive() has something to say again after kBegun or kBlocked.
   virtual void on_readable() = 0;
-  /// send() may get on after kBegun or kBlocked, or everything has left after end_sending().
+  /// Called when send() may make progress after kBegun or kBlocked, or when everything has left after
+  /// end_sending().
   virtual void on_writable() = 0;
-  /// The events of one report were told, and others are still to come in this turn: what they caused may be
-  /// sent now.
+  /// Called after the events of one report, if other reports follow in this turn: resulting bytes may be sent
+  /// now.
   virtual void on_report_end() {}
   /// The carrier is of no further use.
   virtual void on_failed(Status why) = 0;
@@ -129,18 +130,18 @@ class Carrier {
   /// Shuts it if that was not done.
   virtual ~Carrier() = default;
 
-  /// `owner` hears all that happens from now on, and must outlive the carrier or its shut(). Before anything
-  /// can happen, or in place of the owner before.
+  /// Sets the owner, which receives all events from now on and must outlive the carrier or its shut(). Called
+  /// before any event can occur, or to replace the previous owner.
   void report_to(CarrierOwner& owner) noexcept { owner_ = &owner; }
 
   virtual const Capabilities& capabilities() const = 0;
   /// Describes what carries the bytes underneath, for people; empty when the name says it all.
   virtual std::string description() const { return {}; }
 
-  /// Fills `into` from its beginning. `landing` is those of its first pieces that are the memory of an
-  /// attachment, as far as it is listed; none when it does not begin with one. A device may fill the landing:
-  /// the call that begins that says kBegun, as do those that find it under way, and one whose `landing`
-  /// begins at the same place finishes it with kSome.
+  /// Fills `into` from its beginning. `landing` names the leading pieces of `into` that are the memory of an
+  /// attachment, as far as it is listed; empty if `into` does not begin with one. A device may fill the
+  /// landing: the call that starts this returns kBegun, and so do calls that find it under way; a later call
+  /// whose `landing` begins at the same place finishes it with kSome.
   virtual Moved receive(std::span<const iovec> into, std::span<const iovec> landing) = 0;
   /// Returns what receive() would begin with, whole, in the memory where it lies, which begins at a multiple
   /// of 8. Null when it cannot be had so: receive() it then. `exhausted`: asking again at once would give
@@ -149,16 +150,16 @@ class Carrier {
     exhausted = false;
     return {};
   }
-  /// Nobody wants the next `bytes` of what is received: drops of them as many as need not be moved for that,
-  /// and returns how many. The rest comes by receive().
+  /// Skips up to `bytes` of the next received bytes that need not be moved. Returns the number of skipped
+  /// bytes; the rest arrives by receive().
   virtual std::size_t skip(std::size_t bytes) {
     static_cast<void>(bytes);
     return 0;
   }
-  /// Lets attachments behind a landing be moved to their places as well, as far as `ahead` knows these.
-  /// Called after a receive() that said kBegun, while `left` bytes of that landing are to come. Each is
-  /// received in its turn all the same, with the place that it was moved to as its landing, or is skipped.
-  /// May be called again.
+  /// Moves also the attachments behind a landing to their memory, as far as `ahead` knows it. Called after a
+  /// receive() that returned kBegun, while `left` bytes of that landing are still to come. Each of these
+  /// attachments is still received in its turn, with the memory that it was moved to as its landing, or is
+  /// skipped. May be called again.
   virtual void read_ahead(std::size_t left, LandingsAhead& ahead) {
     static_cast<void>(left);
     static_cast<void>(ahead);
@@ -170,22 +171,22 @@ class Carrier {
     return {};
   }
 
-  /// Sends from the beginning of `from`, whose memory stays where it is until it is consumed or taken back;
-  /// its first `leased` bytes are leased memory, of one run or of several. A device may read in place: the
-  /// call that begins that says kBegun, as do those that find it under way, and later ones finish it with
-  /// kSome, from the beginning on. So `from` begins with what is begun until that is finished. More may be
-  /// begun behind it, and other bytes may be sent there, which count as begun: of a kBegun that is not
-  /// exhausted whatever is queued later may be given too. After kBlocked and kFailed the peer sees nothing of
-  /// `from` beyond what was begun before.
+  /// Sends from the beginning of `from`, whose memory stays in place until it is consumed or taken back; its
+  /// first `leased` bytes are leased memory, of one run or several. A device may read in place: the call that
+  /// starts this returns kBegun, and so do calls that find it under way; later calls finish it with kSome,
+  /// from the beginning on. So `from` begins with the started bytes until these are finished. More bytes may
+  /// be started behind them, and other bytes may be sent there, which count as started: after a kBegun that
+  /// is not exhausted, bytes queued later may be passed too. After kBlocked and kFailed the peer sees nothing
+  /// of `from` beyond the bytes started before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
   enum class Lent : std::uint8_t {
     kLanding,  ///< the landing, after a receive() that said kBegun
-    kAhead,    ///< that, and the places of what is read ahead
-    kSending,  ///< all that was given to send()
+    kAhead,    ///< the landing, and the memory of attachments read ahead
+    kSending,  ///< all bytes given to send()
   };
-  /// Takes memory back: returns only when nobody moves bytes to or from it. kSome says how many more bytes
-  /// have landed or left. Bytes that had been begun behind these count as not sent. kSending also forgets
-  /// which bytes were to be begun next. After kAhead nothing is reported; what was moved is reported in its
+  /// Takes memory back: returns only when no bytes are moved to or from it. kSome returns the number of
+  /// further bytes that landed or left. Bytes that had been started behind these count as not sent. kSending
+  /// also forgets the bytes to be started next. kAhead reports nothing; moved bytes are reported in their
   /// turn. kFailed means that the carrier had to be given up.
   virtual Moved reclaim(Lent what) {
     static_cast<void>(what);
@@ -199,8 +200,8 @@ class Carrier {
   }
   /// Everything was given to send(): tells the peer that no more comes.
   virtual void end_sending() = 0;
-  /// shut() takes nothing of what was sent away any more, neither here nor from the peer. Where that takes
-  /// an end_sending(), on_writable() follows.
+  /// True when shut() no longer discards sent bytes, neither here nor at the peer. Where this requires an
+  /// end_sending(), on_writable() follows.
   virtual bool all_left() const { return true; }
 
   /// The base carrier beside it has ended: takes in what the peer sent before.
@@ -216,8 +217,8 @@ class Carrier {
   CarrierOwner* owner_ = nullptr;
 };
 
-/// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for
-/// elsewhere. `what` says what was tried, `whom` with whom.
+/// Returns the status of a connection that `error` ended: always kUnavailable, for every errno. `what` names
+/// the operation, `whom` the peer.
 Status connection_lost(std::string_view what, std::string_view whom, int error) noexcept;
 
 }  // namespace weft::detail

@@ -10,13 +10,13 @@
 
 namespace weft::detail {
 
-/// Hears how an end comes up, and what happens on its carrier until that reports to somebody else. Called in
-/// turns of the loop, never from inside a call to the end, and not after CarrierEnd::shut().
+/// Receives the progress of an end that comes up, and the events of its carrier until that has another owner.
+/// Called in turns of the loop, never from inside a call to the end, and not after CarrierEnd::shut().
 class CarrierEndOwner : public CarrierOwner {
  public:
   /// This end is ready to receive, after a connect() that left it connecting().
   virtual void on_connected() {}
-  /// The peer was heard for the first time: what it sends arrives.
+  /// Called when the first message of the peer arrives: the path from the peer works.
   virtual void on_heard() = 0;
   /// Returns where the base carrier leads that this side connected, as a URL; empty when the peer connected
   /// it.
@@ -46,8 +46,8 @@ class CarrierEnd {
   virtual std::string address() const = 0;
   /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
   virtual Descriptors descriptors() { return {}; }
-  /// Takes those that came with the peer's address; before connect(), and in any case. Errors: they are not
-  /// the ones that are needed.
+  /// Takes the descriptors that came with the peer's address; called once, before connect(). Errors: they are
+  /// not the required ones.
   virtual Status take_descriptors(Descriptors theirs) {
     static_cast<void>(theirs);
     return {};

@@ -28,13 +28,13 @@ class CarrierProvider {
  public:
   virtual ~CarrierProvider() = default;
   virtual wire::CarrierKind kind() const = 0;
-  /// Tells the peer all that it needs to judge whether the carrier can be used; goes into the hello.
+  /// Returns the data for the hello by which the peer decides whether it can use the carrier.
   virtual std::string offer() const = 0;
-  /// Looks whether the carrier can be had on this machine, before there is a peer: for whoever cannot do
-  /// without it. Errors: why not.
+  /// Checks, before there is a peer, that the carrier is available on this machine; used where the carrier is
+  /// required. Errors: the reason why it is not.
   virtual Status require() const { return {}; }
-  /// Looks whether its options can be right, for a listener that offers it; may take milliseconds. Errors:
-  /// what is wrong with them. A machine on which nobody can have the carrier is no error here.
+  /// Validates the options for a listener that offers the carrier; may take milliseconds. Errors: the invalid
+  /// option. A machine without the hardware is no error here.
   virtual Status try_out() const { return {}; }
   /// This end of a carrier to the peer that made `peer_offer`, on `loop`, whose thread must be the calling
   /// one. Errors: the carrier cannot be used with this peer, or not at all on this machine.
@@ -54,8 +54,8 @@ class CarrierProvider {
 /// those of an offer, which then counts as none.
 CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
 
-/// Judges the offers in the peer's hello for a side that has none of its own. Errors: kFailedPrecondition
-/// when the peer requires a carrier.
+/// Checks the offers in the peer's hello for a side without offers. Errors: kFailedPrecondition when the peer
+/// requires a carrier.
 Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs);
 
 /// The carriers that a connection may use, in any order: both sides sort them alike, see CarrierCandidates.

@@ -7,24 +7,24 @@
 
 namespace weft::detail {
 
-/// Passes descriptors to the peer's process and takes in the peer's, beside the bytes of a base carrier, for
-/// carriers that are made of what both processes hold, such as memory. Only a base carrier between processes
-/// of one machine can, and it looks for descriptors only between look() and look_no_more(): otherwise the
-/// system closes what comes, and nothing is asked for each receive. Thread: the base carrier's loop.
+/// Passes descriptors to the peer's process and receives the peer's, beside the bytes of a base carrier, for
+/// carriers made of shared resources, such as memory. Only a base carrier between processes of one machine
+/// can do this, and it looks for descriptors only between look() and look_no_more(): outside that time the
+/// system closes incoming descriptors, and a receive costs nothing extra. Thread: the base carrier's loop.
 class DescriptorPassing {
  public:
   /// Takes in at most `most` of the peer's from now on, and no more than Descriptors::kMost. When more come,
   /// all of them are closed, and the peer was unasked().
   virtual void look(std::size_t most) noexcept = 0;
-  /// Closes those that nobody has taken.
+  /// Closes all descriptors that were not taken.
   virtual void look_no_more() noexcept = 0;
   /// The peer passed more than it was asked for.
   virtual bool unasked() const noexcept = 0;
-  /// Gives those that have come. They come no later than the byte behind which the peer passed them.
+  /// Returns the descriptors that have arrived. They arrive no later than the byte behind which the peer
+  /// passed them.
   virtual Descriptors take() noexcept = 0;
-  /// Passes `descriptors`, all together, with the byte that is sent behind the next `ahead` ones; they are
-  /// closed on this side then. Those that were to be passed before and have not left are closed and go with
-  /// nothing.
+  /// Passes all `descriptors` together with the byte that is sent behind the next `ahead` bytes; this side
+  /// then closes its copies. Descriptors of an earlier call that have not left are closed and not passed.
   virtual void pass(Descriptors descriptors, std::size_t ahead) noexcept = 0;
 
  protected:

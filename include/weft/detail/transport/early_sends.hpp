@@ -12,21 +12,21 @@ constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
   return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
 }
 
-/// Decides when so much is queued that it is sent before the end of the turn, so that the peer can begin.
+/// Decides when enough bytes are queued to send before the end of the turn, so that the peer can begin.
 class EarlySends {
  public:
-  /// The first time in a turn so many bytes are much, and then each time so many more, because a peer that
-  /// has begun has enough to do for a while. Measured: larger pieces leave one side idle while the other
+  /// Bytes after which a turn sends for the first time; each later send of the turn needs more, because a
+  /// peer that has begun is busy for a while. Measured: larger pieces leave one side idle while the other
   /// works, smaller ones cost more system calls.
   static constexpr std::uint32_t kFirstBytes = 4 * 1024;
   static constexpr std::uint32_t kBytes = 16 * 1024;
-  /// Small frames that come by the thousand, as items of a stream do, keep the peer busy for longer: for each
-  /// that the turn has sent, so many bytes more are much, up to kBytesMax.
+  /// Thousands of small frames, such as the items of a stream, keep the peer busy for longer: each frame that
+  /// the turn has sent raises the threshold by this many bytes, up to kBytesMax.
   static constexpr std::uint32_t kBytesOfFrame = 32;
   static constexpr std::uint32_t kBytesMax = 128 * 1024;
   /// Fewer frames than this are few.
   static constexpr int kFewFrames = 16;
-  /// Frames that have so many bytes on average keep the peer busy for as long as a send and its wake-up take.
+  /// Average frame size above which frames keep the peer busy for as long as a send and its wake-up take.
   static constexpr std::size_t kBytesOfLargeFrame = 4 * 1024;
 
   /// Few frames are much when they have `few_frames_bytes`, in whole KiB and fewer than 64 MiB; more of them,
@@ -34,7 +34,7 @@ class EarlySends {
   explicit EarlySends(std::size_t few_frames_bytes) noexcept
       : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
 
-  /// Returns how much may be queued before it is to be looked at again.
+  /// Returns the number of queued bytes at which the next decision is due.
   std::uint32_t bytes() const noexcept {
     return sent_frames_ == 0 ? kFirstBytes : std::clamp(sent_frames_ * kBytesOfFrame, kBytes, kBytesMax);
   }

@@ -13,8 +13,8 @@
 
 namespace weft::detail {
 
-/// One frame as it was received. `header` was checked; `body` points into `chunk`, which whoever keeps `body`
-/// longer than the callback retains.
+/// One received frame. `header` was checked; `body` points into `chunk`. Code that keeps `body` beyond the
+/// callback retains `chunk`.
 struct Frame {
   wire::FrameHeader header;
   Bytes body;
@@ -49,30 +49,32 @@ struct Landing {
   static Landing skip() { return {}; }
 };
 
-/// Hears what a connection receives. Called in turns of the connection's loop, never from inside a call
-/// that the sink makes to the connection, and never after on_closed. The sink may not destroy the connection
-/// inside a callback; closing it there drops what was received after the frames that it was just given.
+/// Receives the frames and events of a connection. Called in turns of the connection's loop, never from
+/// inside a call that the sink makes to the connection, and never after on_closed. The sink may not destroy
+/// the connection inside a callback; closing it there drops the bytes received after the frames just
+/// delivered.
 class FrameSink {
  public:
   /// The peer's hello, once, before everything else. A failure closes the connection with it.
   virtual Status on_hello(const wire::Hello& hello) = 0;
-  /// All the frames that one receive brought, in order (bounded batches): those without attachment, and those
-  /// that it takes_whole(), whose whole_attachment() lies in the same chunk.
-  /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
+  /// Delivers the frames of one receive, in order (in bounded batches): frames without an attachment, and
+  /// frames for which takes_whole() is true, whose whole_attachment() lies in the same chunk. A failure
+  /// closes the connection with it; later frames of the batch count as not received.
   virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
-  /// A frame has begun whose head is larger than a standard chunk and not here yet; `arrived` is what is here
-  /// of it, from its header on. False: its body is read and dropped, and the frame is handed up without it,
-  /// `body` empty though `header.body_bytes` is not. This is asked again each time that more of it has come.
+  /// Called when a frame has begun whose head is larger than a standard chunk and incomplete; `arrived` is
+  /// its beginning, from the header on. Return false to read and drop its body: the frame is then delivered
+  /// with an empty `body` although `header.body_bytes` is not zero. Called again each time more of it has
+  /// arrived.
   virtual bool wants_body(const wire::FrameHeader& header, Bytes arrived) {
     static_cast<void>(header);
     static_cast<void>(arrived);
     return true;
   }
-  /// The attachment of a frame with `header` comes behind the one that lands now, with nothing between them
-  /// but such frames and attachments. Says where it goes, if that is known already: the memory stays until
-  /// on_attachment() of that frame, which says the same place or skips it, or until
-  /// Connection::abandon_landing() of what is read ahead. May be asked again for the same frame. Of frames
-  /// without checksums.
+  /// Called for the frame with `header` whose attachment follows the one that is landing, with nothing
+  /// between them except such frames and attachments. Returns its landing, if already known: the memory stays
+  /// until on_attachment() of that frame, which returns the same landing or skips it, or until
+  /// Connection::abandon_landing() of kAhead. May be called again for the same frame. Only for frames without
+  /// checksums.
   virtual Landing on_attachment_ahead(const wire::FrameHeader& header) {
     static_cast<void>(header);
     return Landing::skip();
@@ -85,15 +87,15 @@ class FrameSink {
   }
   /// A frame with an attachment has arrived except for the attachment. Its body may move until that ends.
   virtual Landing on_attachment(const Frame& frame) = 0;
-  /// More of the attachment has landed, and `left` bytes of it are to come. The last of them are told by
-  /// on_attachment_end() alone.
+  /// Called when more of the attachment has landed and `left` bytes of it are still to come. The last bytes
+  /// are reported by on_attachment_end() alone.
   virtual void on_attachment_progress(std::uint64_t left) { static_cast<void>(left); }
   /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
   /// No more bytes are queued than Connection::tell_when_drained() said.
   virtual void on_drained() = 0;
-  /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
-  /// will be queued, and the connection stays until that has left too; asked again then.
+  /// Called when the peer has ended its side, between two frames, and everything queued for it has left.
+  /// Return true if more will be queued: the connection stays until that has left too, and calls again.
   virtual bool owes_more() { return false; }
   /// The connection is over; says why (ok = the peer ended the byte stream between two frames). The last
   /// callback. Every lease has been released before.

@@ -12,9 +12,9 @@
 
 namespace weft {
 
-/// Peer of a connection, or caller of a call, as far as it was proven who that is. A value: copies share what
-/// it says, and it may outlive the connection. Making one throws std::bad_alloc; all else throws nothing.
-/// Thread: any.
+/// Proven identity of the peer of a connection, or of the caller of a call. A value: copies share its
+/// content, and it may outlive the connection. Creating one throws std::bad_alloc; all other functions throw
+/// nothing. Thread: any.
 class Identity {
  public:
   enum class Kind : std::uint8_t {
@@ -24,7 +24,7 @@ class Identity {
     kToken,        ///< an Authenticator has found it out
   };
 
-  /// Contents of a certificate, as somebody else has written them: they may be anything.
+  /// Contents of a certificate, as written by its issuer: untrusted text.
   struct Certificate {
     /// Subject as RFC 4514 writes it: "CN=batch,O=Example".
     std::string subject{};
@@ -39,21 +39,21 @@ class Identity {
     std::int32_t pid = 0;
   };
 
-  /// Nobody that is known.
+  /// The anonymous identity.
   Identity() noexcept = default;
-  /// Returns that of a certificate that was checked. Names that no rule could be about are left out: empty or
-  /// overlong ones, and those with control characters or, but for the subject, with anything beyond ASCII. So
-  /// are names beyond kNamesMax. Nobody gets a right by what is left out.
+  /// Returns the identity of a verified certificate. Unusable names are left out: empty or overlong ones,
+  /// names with control characters, names other than the subject with anything beyond ASCII, and names beyond
+  /// kNamesMax. A name that is left out grants no right.
   static Identity of_certificate(const Certificate& contents);
   static Identity of_process(const Process& process);
-  /// Returns that of somebody whom an Authenticator has found out. `more` are further names that rules may be
-  /// about, with their prefix: "group:operators".
+  /// Returns the identity that an Authenticator has determined. `more` are further names for rules, with
+  /// their prefix: "group:operators".
   static Identity of_token(std::string_view subject, std::vector<std::string> more = {});
 
   Kind kind() const noexcept { return facts_ != nullptr ? facts_->kind : Kind::kAnonymous; }
   bool is_anonymous() const noexcept { return facts_ == nullptr; }
-  /// Returns the subject of a certificate or of a token; else empty. Valid as long as a copy of this is, and
-  /// so is all that follows.
+  /// Returns the subject of a certificate or of a token; otherwise an empty text. Valid as long as a copy of
+  /// this identity exists; so are the results of the following functions.
   std::string_view subject() const noexcept {
     return facts_ != nullptr ? facts_->subject : std::string_view{};
   }
@@ -72,7 +72,7 @@ class Identity {
   std::span<const std::string> names() const noexcept;
   /// The first of them, for people and logs; "anonymous" without one.
   std::string_view name() const noexcept;
-  /// Both were made by the same act: all that they say is the same.
+  /// True if both were created by the same call, so that all their content is equal.
   bool is(const Identity& other) const noexcept { return facts_ == other.facts_; }
 
   static constexpr std::size_t kNamesMax = 64;

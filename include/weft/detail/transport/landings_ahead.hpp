@@ -12,8 +12,8 @@ namespace weft::detail {
 /// other, in their order.
 class LandingsAhead {
  public:
-  /// `between` is all that stands between one attachment and the next, where that is one message. Returns how
-  /// many bytes the next one has; 0 when there is none, or this cannot tell.
+  /// `between` is the content between one attachment and the next, as one message. Returns the size of the
+  /// next attachment; 0 if there is none, or if it is unknown.
   virtual std::uint64_t next(Bytes between) = 0;
   /// Returns the place of the attachment that next() told of; Landing::skip() when that is not known yet.
   virtual Landing place() = 0;

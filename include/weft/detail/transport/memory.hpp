@@ -51,9 +51,9 @@ class MemoryNetwork final : public detail::Transport {
   void set_options(const MemoryOptions& options);
 
   bool handles(std::string_view scheme) const override { return scheme == "memory"; }
-  /// Errors: kAlreadyExists when somebody listens under that name.
+  /// Errors: kAlreadyExists if a listener has that name.
   Result<std::unique_ptr<detail::Listener>> listen(Loop& loop, const detail::Url& url) override;
-  /// Ends at once. Errors: kUnavailable (ECONNREFUSED) when nobody listens under that name.
+  /// Completes at once. Errors: kUnavailable (ECONNREFUSED) if no listener has that name.
   Task<Result<std::unique_ptr<detail::Connection>>> connect(Loop& loop, detail::Url url,
                                                             detail::ConnectOptions options) override;
 

@@ -7,12 +7,12 @@
 
 namespace weft {
 
-/// Memory that attachments are sent from, or land in, again and again: while this lives, transports whose
-/// device can do so move them there without a copy. For other transports it does nothing, so that who makes
-/// one need not ask which transport he has.
+/// Registers memory that attachments are sent from, or land in, repeatedly: during its lifetime, transports
+/// whose device supports it move the bytes there without a copy. For other transports it has no effect, so
+/// that code need not know which transport it uses.
 ///
-/// The memory stays its owner's. It must stay where it is until this has ended, and until every call that
-/// was given a part of it has. A call that is under way when this ends is not disturbed. Thread: any.
+/// The memory stays its owner's. It must stay in place until this object has ended, and until every call that
+/// uses a part of it has ended. A call under way when this object ends is not disturbed. Thread: any.
 class MemoryLease {
  public:
   MemoryLease() = default;

@@ -28,7 +28,7 @@ class OutboxPull {
   bool is_ready() const noexcept { return source_ != nullptr && !put_off_; }
   /// Nothing is queued, and the source has no more.
   bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
-  /// A piece is being queued, and what is queued is not whole.
+  /// True while a piece is being queued, so that the queue holds an incomplete frame.
   bool is_pulling() const noexcept { return pulling_; }
   /// The turn's share was pulled and there is more: begin_turn() follows in a later turn.
   bool is_put_off() const noexcept { return put_off_; }

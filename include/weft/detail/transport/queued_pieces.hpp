@@ -14,8 +14,8 @@ namespace weft::detail {
 
 class SendLease;
 
-/// Piece of what is queued to be sent: a part of a chunk, which it keeps, or leased memory. Leased memory
-/// that is gathered is several runs, which are listed in a chunk that it keeps.
+/// Piece of the send queue: a part of a chunk, which it keeps, or leased memory. Gathered leased memory
+/// consists of several runs, listed in a chunk that the piece keeps.
 struct QueuedPiece {
   /// Its bytes; of gathered memory, its list.
   const std::byte* data = nullptr;

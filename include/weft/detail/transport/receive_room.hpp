@@ -9,10 +9,9 @@
 
 namespace weft::detail {
 
-/// Chooses the chunks that a framer receives into: by what is needed, by what has arrived, and in the hope
-/// that what comes next is like what came last. Beyond 256 KiB it takes more than is due to what has arrived
-/// only of what the pool has kept anyway and counts as unfilled, or so much more that nothing has to be moved
-/// at the end.
+/// Chooses the chunks that a framer receives into: by the bytes needed, by the bytes that have arrived, and
+/// by the recent sizes of frames. Beyond 256 KiB a chunk exceeds the share of the arrived bytes only if the
+/// pool keeps such a chunk anyway and counts it as unfilled, or by as much as avoids a move at the end.
 /// Thread: the pool's.
 class ReceiveRoom {
  public:
@@ -20,9 +19,9 @@ class ReceiveRoom {
 
   /// `bytes` do not fit a standard chunk.
   bool is_large(std::uint64_t bytes) const noexcept { return bytes > chunks_.chunk_bytes(); }
-  /// One receive brought `bytes`, while `needed` were needed. `filled` bytes lie behind each other in a chunk
-  /// that it left no room in; 0 when there is room. What was there before counts among those: where parts of
-  /// frames wait in a standard chunk, no receive ever brings as much as such a chunk holds.
+  /// Records that one receive brought `bytes`, while `needed` were needed. `filled` bytes lie consecutively
+  /// in a chunk without further room, earlier bytes included; 0 if there is room. Where parts of frames wait
+  /// in a standard chunk, no receive ever brings as much as such a chunk holds.
   void received(std::size_t bytes, std::size_t needed, std::size_t filled) noexcept {
     // The wish was too large for this; the head of the next long frame makes a new one.
     if (needed <= chunks_.chunk_bytes() && bytes < wished_) expect_less();
@@ -38,8 +37,8 @@ class ReceiveRoom {
   /// attachment or of another, and its bytes go to their place without a detour through a chunk if no more
   /// than heads is received before.
   void expect_piece(bool expected) noexcept { expects_piece_ = expected; }
-  /// The next frame is expected to be one of those that are received alone: what a receive brings of it
-  /// behind another one has to be moved to a chunk of its own.
+  /// True if the next frame is expected to be a long one that is received alone: bytes received behind
+  /// another frame would have to be moved to a chunk of their own.
   bool expects_long() const noexcept { return wished_ > chunks_.roomy_bytes(); }
   /// Returns how much of `room` in a chunk the next receive is to use, where `there` of `needed` bytes are
   /// there: to the end of a long frame, or, where another one is expected, as much as the last one had.
@@ -53,26 +52,25 @@ class ReceiveRoom {
 
   /// `bytes` of what a receive brought were put into `chunk`.
   void fill(Chunk& chunk, std::size_t bytes) noexcept { chunks_.fill(chunk, bytes); }
-  /// The better chunk, with `begin` bytes unused at its front, for `there` bytes and what comes. Null when
-  /// there is none.
+  /// Returns the preferred chunk, with `begin` bytes unused at its front, for `there` arrived bytes and those
+  /// to come. Null if there is none.
   ChunkRef take_wished(std::size_t begin, std::size_t there) noexcept;
-  /// A chunk for `needed` bytes of which `there` have arrived, or for as many of them as are due. Null when
-  /// memory is out.
+  /// Returns a chunk for `needed` bytes, `there` of them arrived, or for as many as the arrived bytes
+  /// justify. Null when memory is out.
   ChunkRef take_needed(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
     if (begin + there < chunks_.chunk_bytes() && begin + needed <= chunks_.chunk_bytes()) [[likely]] {
       return chunks_.acquire();
     }
     return take_large(begin, needed, there);
   }
-  /// A chunk for exactly these bytes, all of which have arrived.
+  /// Returns a chunk for exactly `bytes`, all of them arrived.
   ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
-  /// A smaller chunk for `there` of `needed` bytes that wait in `chunk`, if that is too large for them. With
-  /// `may_count` those of a long frame stay where they are, if nobody else looks at the chunk, as long as the
-  /// rest of it may be unfilled and the frame can fill it.
+  /// Returns a smaller chunk for `there` of `needed` bytes that wait in `chunk`, if `chunk` is too large for
+  /// them. With `may_count`, bytes of a long frame stay in place if the chunk has no other user, as long as
+  /// the rest of it may be unfilled and the frame can fill it.
   ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there, Chunk& chunk,
                         bool may_count) noexcept;
-  /// Moves `body`, which nobody else looks at, out of `chunk` if that is too large for it, into one to keep
-  /// in its place.
+  /// Moves `body`, which has no other user, from `chunk` to a smaller chunk if `chunk` is too large for it.
   void fit(Bytes& body, ChunkRef& chunk) noexcept;
 
   bool is_standard(const Chunk& chunk) const noexcept { return chunk.capacity() == chunks_.chunk_bytes(); }

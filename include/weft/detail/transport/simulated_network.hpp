@@ -32,7 +32,7 @@ struct SimulatedLink {
   /// Part of the packets that get lost, 0 to 1. A connection sends them again, as TCP does: to those who use
   /// it, loss is delay.
   double loss = 0;
-  /// Nothing gets through. What is on its way gets lost, and is sent again after waits that double.
+  /// Blocks all traffic. Packets in transit are lost, and are sent again after doubling delays.
   bool blocked = false;
 };
 
@@ -69,8 +69,8 @@ struct SimulatedNetworkStats {
   std::uint64_t trace_hash = 0;  ///< over what happened, when, to which connection
 };
 
-/// A host of a SimulatedNetwork, where servers and clients are: a handle, which may be copied. Its methods
-/// have effect at once, on connections that are there, too. Thread: the network's loop's.
+/// A host of a SimulatedNetwork on which servers and clients run: a handle, which may be copied. Its methods
+/// take effect at once, on existing connections too. Thread: the network's loop's.
 class SimulatedHost {
  public:
   /// Makes the transport of memory://name for what runs on this host: give it to its servers and clients in
@@ -87,17 +87,16 @@ class SimulatedHost {
   /// Hosts of different sides do not reach each other: a partition. All begin on side 0.
   void set_side(std::uint32_t side);
 
-  /// The host's programs die and its system lives on: its connections are reset, for both sides, and nobody
-  /// listens there any more. Whoever calls this then destroys the servers and clients of the host, and may
-  /// make new ones.
+  /// Kills the host's programs while its system lives on: its connections are reset, for both sides, and its
+  /// listeners are gone. The caller then destroys the servers and clients of the host, and may create new
+  /// ones.
   void crash();
-  /// The host is gone without a word. Its own connections fail and nobody listens, as after crash(), but its
-  /// peers hear nothing until it is back: then their next packet is answered with a reset.
+  /// Switches the host off without a message. Its own connections fail and its listeners are gone, as after
+  /// crash(), but its peers notice nothing until it is back: then their next packet is answered with a reset.
   void power_off();
   void power_on();
-  /// The host's programs stand still and its system lives on: connects succeed, bytes are taken as long as
-  /// there is room, and nothing is answered. The timers of what runs there fire all the same; what they send
-  /// waits.
+  /// Stops the host's programs while its system lives on: connects succeed, bytes are accepted as long as
+  /// there is room, and nothing is answered. Timers of the programs still fire; bytes that they send wait.
   void stop();
   void resume();
 

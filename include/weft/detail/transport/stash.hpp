@@ -16,10 +16,10 @@ class Stash {
   static constexpr std::size_t kBytesMax = 2048;
 
   std::size_t size() const noexcept { return size_; }
-  /// Keeps a copy in place of what was there. False, and nothing is kept, for more than kBytesMax and when
-  /// memory is out.
+  /// Keeps a copy of `bytes`, in place of the previous content. Returns false, and keeps nothing, for more
+  /// than kBytesMax and when memory is out.
   bool put(Bytes bytes) noexcept;
-  /// Copies what is there to `to`, and keeps it no longer.
+  /// Copies the content to `to`, and drops it.
   void take(std::byte* to) noexcept;
   /// Gives the memory back.
   void release() noexcept;

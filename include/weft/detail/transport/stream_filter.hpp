@@ -18,8 +18,8 @@ namespace weft::detail {
 class StreamFilter {
  public:
   virtual ~StreamFilter() = default;
-  /// Returns the carrier that stands in the place of `base`, and takes that over. `base` has nobody to
-  /// report to yet, and never says kBegun. Thread: the loop's. Errors: kResourceExhausted for want of memory.
+  /// Returns the carrier that replaces `base` and takes ownership of it. `base` has no owner yet, and never
+  /// returns kBegun. Thread: the loop's. Errors: kResourceExhausted without memory.
   virtual Result<std::unique_ptr<BaseCarrier>> over(Loop& loop, std::unique_ptr<BaseCarrier> base) const = 0;
 };
 

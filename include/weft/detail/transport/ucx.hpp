@@ -16,16 +16,17 @@ namespace weft {
 
 /// Says how UCX treats a peer that fails. Both ends have to choose the same.
 enum class UcxErrorMode : std::uint8_t {
-  /// UCX can give up an endpoint: what was given to it comes back at once. All connections of a loop share a
+  /// UCX can give up an endpoint: memory given to it returns at once. All connections of a loop share a
   /// worker.
   kPeer,
-  /// UCX cannot: what was given to an endpoint whose peer is dead comes back only with the end of its worker.
-  /// So each connection has a worker of its own, which ends with it: milliseconds and some megabytes each.
+  /// UCX cannot give up an endpoint: memory given to an endpoint with a dead peer returns only with the end
+  /// of its worker. So each connection has a worker of its own, which ends with it: milliseconds and some
+  /// megabytes each.
   kNone,
 };
 
-/// Says how connections use UCX. What UCX itself reads from its environment variables still counts; what is
-/// given here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx.hpp).
+/// Options for the use of UCX by connections. UCX's own environment variables still apply; these options take
+/// precedence. UCX's own log goes to the logger of ucx::log_to() (weft/ucx.hpp).
 struct UcxOptions {
   /// Policy of a client for tcp:// and unix:// URLs.
   CarrierPolicy connecting = CarrierPolicy::kForbid;
@@ -41,8 +42,8 @@ struct UcxOptions {
   /// where everybody who can reach the host is trusted; better, name the `devices` too.
   bool trusted_network = false;
   /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
-  /// chooses. Those that are not here are left out as long as one is. Without `trusted_network` the only
-  /// device is "lo".
+  /// chooses. Names that this machine lacks are ignored as long as one exists. Without `trusted_network` the
+  /// only device is "lo".
   std::vector<std::string> transports{};
   std::vector<std::string> devices{};
   /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
@@ -83,14 +84,14 @@ Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
 std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
 
 /// The transport of ucx://host:port: connections that begin on `base`'s tcp://host:port and move to UCX
-/// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `base` handles too,
-/// with UCX or without as `options` say.
+/// (shared memory, InfiniBand, RoCE, TCP: UCX chooses). Also handles everything that `base` handles, with UCX
+/// or without, depending on `options`.
 ///
-/// What `options` cannot have is refused before there is a peer: by listen() wherever UCX is offered, which
-/// makes UCX's context, and tries its shared memory with a worker, and by connect() to ucx://, which makes
-/// the context. A worker that could be reached from outside the host is made for the first peer that wants
-/// UCX. Errors beside those of `base`: those of describe_ucx(). A client that only prefers UCX does without
-/// it then, and makes its context for the first server that offers UCX.
+/// Impossible `options` are refused before there is a peer: by listen() wherever UCX is offered, which
+/// creates UCX's context and tries its shared memory with a worker, and by connect() to ucx://, which creates
+/// the context. A worker reachable from other hosts is created for the first peer that uses UCX. Errors
+/// beside those of `base`: those of describe_ucx(). A client that only prefers UCX goes on without it then,
+/// and creates its context for the first server that offers UCX.
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> base,
                                               const UcxOptions& options = {});
 

@@ -70,7 +70,8 @@ struct VerbsOptions {
   std::uint8_t traffic_class = 0;
   std::uint8_t service_level = 0;
   std::uint16_t partition_index = 0;
-  /// An unanswered packet is sent again after 4.096 us * 2^this, so many times (up to 6).
+  /// Timeout and retry count for an unanswered packet: sent again after 4.096 us * 2^ack_timeout, up to this
+  /// many times (at most 6).
   std::uint8_t ack_timeout = 14;
   std::uint8_t retries = 6;
 
@@ -94,13 +95,12 @@ struct VerbsOptions {
   std::size_t receive_bytes_max = 128 * 1024 * 1024;
   std::size_t send_bytes_max = 32 * 1024 * 1024;
 
-  /// An attachment of so many bytes or more is fetched by the receiver's device, out of the memory where it
-  /// lies into the memory where it belongs (rendezvous), if both are registered: see
-  /// Client::register_memory(). All else is copied into messages.
+  /// Minimum size of an attachment that the receiver's device fetches from the sender's memory into its final
+  /// memory (rendezvous), if both are registered: see Client::register_memory(). All other bytes are copied
+  /// into messages.
   std::size_t rendezvous_bytes_min = 64 * 1024;
-  /// Bound for each device: registered memory that attachments from peers land in. What is not used for ten
-  /// seconds is given back to the system; when it is used up they land in other memory. With 0 they always
-  /// do.
+  /// Limit, for each device, of registered memory that attachments from peers land in. Memory unused for ten
+  /// seconds is returned to the system; beyond the limit attachments land in other memory. 0: they always do.
   std::size_t attachment_bytes_max = 256 * 1024 * 1024;
   /// Lets the device write attachments in another order than the peer sent them, where it can: their end is
   /// known by its completion only.
@@ -120,7 +120,8 @@ struct VerbsOptions {
 /// Memory that connections may take, as arithmetic.
 struct VerbsMemory {
   std::size_t receive_bytes_per_connection = 0;  ///< credits_min messages, always there
-  /// credits_max messages: what it grows to, one for each that came, while there is memory for all.
+  /// Upper limit of the growth, credits_max messages: one more for each message that arrived, while there is
+  /// memory for all.
   std::size_t receive_bytes_per_connection_max = 0;
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
@@ -141,7 +142,8 @@ namespace detail {
 std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options = {});
 
 /// The transport of verbs://host:port: connections that begin on `base`'s tcp://host:port and move to RDMA
-/// (InfiniBand, RoCE). Handles all that `base` handles too, with RDMA or without as `options` say.
+/// (InfiniBand, RoCE). Also handles everything that `base` handles, with RDMA or without, depending on
+/// `options`.
 std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> base,
                                                 const VerbsOptions& options = {});
 
