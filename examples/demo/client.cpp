@@ -14,7 +14,7 @@ weft::Task<weft::Result<void>> ask(weft::Client& client) {
 
   // begin: named
   std::vector<Point> triangle{{0, 0}, {6, 0}, {0, 3}};
-  auto middle = co_await client.call<centre>(std::move(triangle));
+  auto middle = co_await client.call<centre>(triangle);
   // end: named
   if (!middle.ok()) co_return middle.status();
   std::printf("  centre({0,0}, {6,0}, {0,3}) {%g,%g}\n", middle->x, middle->y);

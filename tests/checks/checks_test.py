@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+from awaited_options import awaited
 from changed_sources import Change, change_of, choose, includers_of, said_something
 from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
@@ -42,6 +43,22 @@ Status kept(int kNotHere);
 class UnnamedNames(unittest.TestCase):
     def test_those_that_joined_sources_would_share_are_found(self) -> None:
         self.assertEqual(names_in_unnamed_spaces(UNNAMED), {"kMost", "kGone", "Helper", "wrong"})
+
+
+TAKERS = """
+template <auto M, typename... Given>
+Task<Result<int>> call(const CallOptions& options, Given&&... given);
+auto broadcast(const BroadcastOptions& options = {}) { return 1; }
+template <auto... Ms>
+void register_handler(const HandlerOptions& options = {});
+Result<Loop> create(LoopOptions options);
+"""
+
+
+class AwaitedOptions(unittest.TestCase):
+    def test_are_those_of_functions_that_give_something_to_await(self) -> None:
+        names = {"CallOptions", "BroadcastOptions", "HandlerOptions", "LoopOptions"}
+        self.assertEqual(awaited(TAKERS, names), {"CallOptions", "BroadcastOptions"})
 
 
 COMMENTS = """

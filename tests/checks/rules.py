@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import awaited_options
 import capabilities
 import front_door
 import layers
@@ -200,6 +201,7 @@ RULES = {
     "no_silent_catch_all": no_silent_catch_all,
     "doc_comments_have_subjects": doc_comments_have_subjects,
     "no_machine_paths": no_machine_paths,
+    "awaited_options": awaited_options.problems,
     "capabilities": capabilities.problems,
     "test_names": test_names,
     "unnamed_names": unnamed_names,

@@ -55,7 +55,9 @@ class Broadcast::Return final : public Posted {
 };
 
 Broadcast::Broadcast(const MethodKey& method, const BroadcastOptions& options, std::vector<std::byte> body)
-    : method_(method), options_(options), body_(std::move(body)) {}
+    : method_(method), tag_(options.tag), options_(options), body_(std::move(body)) {
+  options_.tag = tag_;
+}
 
 Broadcast::~Broadcast() = default;
 
@@ -167,7 +169,7 @@ void BroadcastPart::on_missed(Session& session) noexcept {
 }
 
 bool BroadcastPart::is_addressed(Session& session) const {
-  const std::string& tag = whole().options().tag;
+  const std::string_view tag = whole().options().tag;
   if (tag.empty()) return true;
   const std::shared_ptr<PeerTarget>& peer = session.seat().target();
   return peer != nullptr && peer->tag() == tag;

@@ -114,6 +114,23 @@ TEST_F(PeersOfAServer, AllHearABroadcast) {
   }
 }
 
+// g++ 12 destroys such options twice.
+Task<Result<BroadcastOutcome>> broadcast_in_braces(Peers peers, std::string tag) {
+  Result<BroadcastOutcome> outcome =
+      co_await peers.broadcast<on_price>(BroadcastOptions{.tag = tag + "", .timeout = 1min}, 5);
+  co_return outcome;
+}
+
+TEST_F(PeersOfAServer, OptionsInBracesAreWholeWhereTheyAreAwaited) {
+  const std::string tag(100, 't');
+  Server& its_server = server(2);
+  join(its_server, tag);
+  join(its_server, "another");
+  const Result<BroadcastOutcome> outcome = loop().block_on(broadcast_in_braces(its_server.peers(), tag));
+  EXPECT_EQ(outcome.value().answered, 1u);
+  EXPECT_EQ(outcome.value().peers(), 1u);
+}
+
 TEST_F(PeersOfAServer, WhoDoesNotServeFailsTheBroadcastAlone) {
   Server& its_server = server(1);
   join(its_server, "user");

@@ -14,6 +14,7 @@
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 #include "weft/detail/functions/method.hpp"
+#include "weft/detail/functions/named_first.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/told_task.hpp"
 
@@ -91,6 +92,7 @@ class RemoteTask {
 template <auto M, typename... Given>
 RemoteCall<ResultOfMethod<M>> make_remote_call(const std::shared_ptr<CallDoor>& door,
                                                const CallOptions* options, Given&&... arguments) noexcept {
+  refuse_what_dies_twice<Given...>();
   CallErrand::Request request{.door = door, .method = &method_key<M>};
   if (options != nullptr) request.options = *options;
   request.has_options = options != nullptr;

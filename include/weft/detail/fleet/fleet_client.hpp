@@ -16,6 +16,7 @@
 #include "weft/detail/fleet/shared_arguments.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/function_server.hpp"
+#include "weft/detail/functions/named_first.hpp"
 #include "weft/detail/functions/peer.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/transports.hpp"
@@ -91,6 +92,7 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   }
   template <auto M, typename... Given>
   static detail::CodecBody<M, Given...> source(Given&&... arguments) {
+    detail::refuse_what_dies_twice<Given...>();
     return detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...};
   }
   /// The type of a call that does not compile.

@@ -17,6 +17,7 @@
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/codec_items.hpp"
+#include "weft/detail/functions/named_first.hpp"
 
 namespace weft {
 
@@ -133,6 +134,13 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   auto write(const Item& item, Attachment attachment) noexcept {
     return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems, Attachment>{
         items(), item, std::move(attachment)};
+  }
+  /// Refuses an item that g++ 12 would destroy twice.
+  template <typename Item = Written, typename... Attachments>
+    requires(std::is_same_v<Item, Written> && detail::dies_twice<Item>)
+  auto write(Item&& item, Attachments&&... attachments) noexcept {
+    detail::refuse_what_dies_twice<Item>();
+    return write(std::as_const(item), std::forward<Attachments>(attachments)...);
   }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept

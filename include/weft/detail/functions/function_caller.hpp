@@ -7,6 +7,7 @@
 
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/client_stream.hpp"
+#include "weft/detail/functions/named_first.hpp"
 
 namespace weft {
 
@@ -68,6 +69,7 @@ class FunctionCaller {
 
   template <auto M, typename Details, typename Its, typename... Given>
   auto make_call(const Its& its, Given&&... arguments) {
+    refuse_what_dies_twice<Given...>();
     if constexpr (CallableWith<M, Given...>) {
       return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, its, std::in_place,
                                                  std::forward<Given>(arguments)...};

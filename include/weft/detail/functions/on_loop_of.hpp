@@ -6,6 +6,7 @@
 
 #include "weft/detail/calls/returning_call.hpp"
 #include "weft/detail/functions/errand_body.hpp"
+#include "weft/detail/functions/named_first.hpp"
 
 namespace weft {
 
@@ -69,6 +70,7 @@ class LoopCaller {
  private:
   template <auto M, typename... Given>
   detail::CallOnLoop<detail::ResultOfMethod<M>> make(const CallOptions* options, Given&&... arguments) const {
+    detail::refuse_what_dies_twice<Given...>();
     detail::CallErrand::Request request{.door = door_, .method = &detail::method_key<M>};
     if (options != nullptr) request.options = *options;
     request.has_options = options != nullptr;

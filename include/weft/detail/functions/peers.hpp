@@ -13,6 +13,7 @@
 #include "weft/detail/calls/server/broadcast_options.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
 #include "weft/detail/functions/call.hpp"
+#include "weft/detail/functions/named_first.hpp"
 #include "weft/detail/functions/peer.hpp"
 
 namespace weft {
@@ -87,6 +88,7 @@ class Peers {
                   "weft cannot make this broadcast: the function is a stream, for it takes a Reader or a "
                   "Writer or returns a Stream; open one with each peer: auto stream = "
                   "peer.open<f>(arguments...)");
+    detail::refuse_what_dies_twice<Given...>();
     if constexpr (detail::CallableWith<M, Given...>) {
       Status failure;
       std::shared_ptr<detail::Broadcast> made =

@@ -12,6 +12,7 @@
 #include "weft/detail/calls/write_item.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/codec_items.hpp"
+#include "weft/detail/functions/named_first.hpp"
 
 namespace weft {
 
@@ -134,6 +135,13 @@ class StreamPromise final : public TaskPromiseBase {
   Stream<T> get_return_object() noexcept;
   void return_void() const noexcept {}
   YieldItem<T> yield_value(const T& item) noexcept { return YieldItem<T>{*this, item}; }
+  /// Refuses an item that g++ 12 would destroy twice.
+  YieldItem<T> yield_value(T&& item) noexcept
+    requires dies_twice<T>
+  {
+    refuse_what_dies_twice<T>();
+    return YieldItem<T>{*this, item};
+  }
   YieldItem<T> yield_value(ItemWithAttachment<T>&& item) noexcept {
     return YieldItem<T>{*this, item.item, &item.attachment};
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/write_item.hpp"
 #include "weft/detail/functions/codec_items.hpp"
+#include "weft/detail/functions/named_first.hpp"
 
 namespace weft {
 
@@ -34,6 +36,13 @@ class Writer {
   auto write(const T& item, Attachment attachment) noexcept {
     return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems, Attachment>{items_, item,
                                                                                      std::move(attachment)};
+  }
+  /// Refuses an item that g++ 12 would destroy twice.
+  template <typename Item = T, typename... Attachments>
+    requires(std::is_same_v<Item, T> && detail::dies_twice<Item>)
+  auto write(Item&& item, Attachments&&... attachments) noexcept {
+    detail::refuse_what_dies_twice<Item>();
+    return write(std::as_const(item), std::forward<Attachments>(attachments)...);
   }
   /// Says why items are not taken; ok while they are.
   Status status() const { return items_.side().failure(); }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -69,7 +70,8 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   void add(const BroadcastOutcome& of_loop) noexcept;
 
   const MethodKey method_;
-  BroadcastOptions options_;
+  std::string tag_;
+  BroadcastOptions options_;  // its tag is tag_
   const std::vector<std::byte> body_;
   std::mutex mutex_;
   BroadcastOutcome outcome_;

@@ -4,16 +4,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "weft/detail/base/time.hpp"
 
 namespace weft {
 
-/// Options of a broadcast to a server's peers.
+/// Options of a broadcast to a server's peers. Trivially copyable, as CallOptions are and for the same
+/// reason.
 struct BroadcastOptions {
-  /// Peers that have this tag (CallPeer::set_tag); empty: all.
-  std::string tag{};
+  /// Peers that have this tag (CallPeer::set_tag); empty: all. The broadcast copies it when it is made.
+  std::string_view tag{};
   /// Time for the answers; above zero. A caller's deadline that is earlier takes its place.
   Duration timeout = std::chrono::seconds{5};
   /// A peer is behind, and is left out, when more than this many calls to it are unanswered, or more than so
