@@ -60,6 +60,46 @@ TEST(MethodName, IsTheQualifiedNameOfTheFunction) {
   EXPECT_NE(detail::method_key<geometry::same<int>>.schema, detail::method_key<geometry::same<long>>.schema);
 }
 
+std::string name_written(std::string_view raw) {
+  std::string text(NameWriter::room(raw), ' ');
+  text.resize(NameWriter{text.data()}.write(raw));
+  return text;
+}
+
+TEST(MethodName, IsTheSameFromBothCompilers) {
+  const std::pair<std::string_view, std::string_view> spellings[] = {
+      {"lib::{anonymous}::f", "lib::(anonymous namespace)::f"},
+      {"Store<std::__cxx11::basic_string<char> >::get", "Store<std::basic_string<char>>::get"},
+      {"Store<std::chrono::_V2::system_clock>::get", "Store<std::chrono::system_clock>::get"},
+      {"Many<long unsigned int, short int, long long int>::get",
+       "Many<unsigned long, short, long long>::get"},
+      {"Store<unsigned __int128>::get", "Store<unsigned __int128>::get"},
+      {"Store<__int128 unsigned>::get", "Store<unsigned __int128>::get"},
+      {"Store<const char*>::get", "Store<const char *>::get"},
+      {"Store<int [3]>::get", "Store<int[3]>::get"},
+      {"Store<int(std::__cxx11::basic_string<char>, int)>::get",
+       "Store<int (std::basic_string<char>, int)>::get"},
+      {"OfValue<3>::get", "OfValue<3UL>::get"},
+      {"OfValue<plain>::get", "OfValue<&plain>::get"},
+      {"Many<int, plain>::get", "Many<int, &plain>::get"},
+      {"Store<const int&>::get", "Store<const int &>::get"},
+  };
+  for (const auto& [gnu, clang] : spellings) EXPECT_EQ(name_written(gnu), name_written(clang));
+  EXPECT_EQ(name_written("Store<std::__cxx11::basic_string<char> >::get"),
+            "Store<std::basic_string<char>>::get");
+  EXPECT_EQ(name_written("lib::__cxx11_like::f"), "lib::__cxx11_like::f");
+  EXPECT_EQ(name_written("unsigned_thing::long_name::int3u"), "unsigned_thing::long_name::int3u");
+}
+
+TEST(MethodName, OfWhatHasNoNameIsRefused) {
+  EXPECT_TRUE(is_unsharable("<lambda(int)>::operator()"));
+  EXPECT_TRUE(is_unsharable("(anonymous class)::operator()"));
+  EXPECT_TRUE(is_unsharable("<unnamed struct>::f"));
+  EXPECT_TRUE(is_unsharable("OfValue<Text<4>{\"abc\"}>::f"));
+  EXPECT_FALSE(is_unsharable("lib::(anonymous namespace)::f"));
+  EXPECT_FALSE(is_unsharable("lib::Store<int>::operator()"));
+}
+
 TEST(MethodName, IsTheUsersKeyWhereThereIsOne) {
   constexpr auto kKeyed = detail::method_key<method<geometry::area, "area">>;
   EXPECT_EQ(kKeyed.name, "area");

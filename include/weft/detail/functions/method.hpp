@@ -11,6 +11,7 @@
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/fixed_string.hpp"
+#include "weft/detail/functions/function_name.hpp"
 #include "weft/detail/functions/result_types.hpp"
 
 namespace weft {
@@ -59,42 +60,6 @@ template <auto M>
 inline constexpr detail::Idempotent<M> idempotent{};
 
 namespace detail {
-
-template <auto Function>
-constexpr std::string_view raw_name() {
-  return __PRETTY_FUNCTION__;
-}
-
-/// The name of a template's specialisation without its arguments: clang never gives them, g++ only for free
-/// functions. What tells specialisations apart is their schema.
-constexpr std::string_view without_arguments(std::string_view name) {
-  if (name.empty() || name.back() != '>') return name;
-  std::size_t depth = 0;
-  for (std::size_t at = name.size(); at-- > 0;) {
-    if (name[at] == '>') ++depth;
-    if (name[at] == '<' && --depth == 0) return name.substr(0, at);
-  }
-  return name;
-}
-
-/// The spelling of a function in __PRETTY_FUNCTION__ without what only one compiler adds around it.
-constexpr std::string_view trim_name(std::string_view pretty) {
-  const auto begin = pretty.find("Function = ");
-  pretty.remove_prefix(begin + 11);
-  // g++ lists the aliases it used after a semicolon; clang closes with a bracket only.
-  auto end = pretty.find(';');
-  if (end == std::string_view::npos) end = pretty.rfind(']');
-  pretty = pretty.substr(0, end);
-  while (!pretty.empty() && (pretty.front() == '&' || pretty.front() == '(' || pretty.front() == ' ')) {
-    pretty.remove_prefix(1);
-  }
-  while (!pretty.empty() && (pretty.back() == ')' || pretty.back() == ' ')) pretty.remove_suffix(1);
-  return without_arguments(pretty);
-}
-
-/// The name of a function, the same from g++ and clang but for what is in an anonymous namespace.
-template <auto Function>
-inline constexpr std::string_view function_name = trim_name(raw_name<Function>());
 
 template <typename T>
 struct ResultOf {
