@@ -9,6 +9,7 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/peer_text.hpp"
+#include "weft/detail/calls/peer_says.hpp"
 
 namespace weft::detail {
 
@@ -114,8 +115,7 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
     }
     // Without these words nobody could tell the server's connection, or its memory, from the caller's own. A
     // failure that a server passes on has them already.
-    constexpr std::string_view kTheirs = "the server says: ";
-    if (layer != Layer::kUser && !theirs.starts_with(kTheirs)) theirs.insert(0, kTheirs);
+    if (layer != Layer::kUser && !theirs.starts_with(kPeerSays)) theirs.insert(0, kPeerSays);
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }

@@ -10,7 +10,7 @@ namespace weft::detail {
 namespace {
 
 double share_of(FleetMember::Link link) noexcept {
-  return link == FleetMember::Link::kIdle || link == FleetMember::Link::kReady ? 1 : 0;
+  return link == FleetMember::Link::kLate || link == FleetMember::Link::kDown ? 0 : 1;
 }
 
 }  // namespace

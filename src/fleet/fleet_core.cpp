@@ -53,7 +53,7 @@ FleetOptions usable(FleetOptions options, const Status& misuse) {
 bool declined(const FleetChoice& choice, const FleetList& list) noexcept {
   using Link = FleetMember::Link;
   const auto may_be_asked = [](const std::unique_ptr<FleetMember>& member) {
-    return member->is_used() && (member->link == Link::kIdle || member->link == Link::kReady);
+    return member->is_used() && member->link != Link::kLate && member->link != Link::kDown;
   };
   return choice.declines() && std::ranges::any_of(list.members(), may_be_asked);
 }
@@ -99,11 +99,20 @@ void FleetCore::close() noexcept {
 }
 
 FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
-                             std::span<const std::uint32_t> tried, TimePoint& quiet_until) noexcept {
-  // Servers that asked for rest are added to those that were tried, as far as there is room.
+                             std::span<const std::uint32_t> tried, bool patience, bool& dialing,
+                             TimePoint& quiet_until) noexcept {
+  // Servers that asked for rest, or are being connected, are added to those that were tried, as far as there
+  // is room.
   std::array<std::uint32_t, kTriedMax> passed_over;
   std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
+  const auto pass_over = [&](std::uint32_t index) {
+    if (count == tried.size()) std::copy(tried.begin(), tried.end(), passed_over.begin());
+    if (count < passed_over.size()) passed_over[count++] = index;
+    request.tried = {passed_over.data(), count};
+  };
+  dialing = false;
+  quiet_until = request.now;
   int dials = 0;
   // A policy that refused the first list is not asked.
   const int looks_max = list_.members().empty() ? 0 : kLooksMax;
@@ -112,18 +121,20 @@ FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
     const std::optional<std::uint32_t> index = choice_.pick(request);
     if (!index) break;
     FleetMember& member = *list_.members()[picked_of(*index, list_.members().size())];
-    if (member.quiet.until(method, request.now) > request.now) {
-      if (count == tried.size()) std::copy(tried.begin(), tried.end(), passed_over.begin());
-      if (count < passed_over.size()) passed_over[count++] = *index;
-      request.tried = {passed_over.data(), count};
-      continue;
+    const bool is_quiet = member.quiet.until(method, request.now) > request.now;
+    if (!is_quiet && links_.connect(member)) {
+      // A server that hangs is connected at once: it is no better for that than the one the policy picked.
+      if (!dialing || !patience || member.is_trusted(request.now)) return &member;
+    } else if (!is_quiet) {
+      ++dials;
+      dialing = dialing || member.link == FleetMember::Link::kDialing;
+      if (dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
     }
-    if (links_.connect(member)) return &member;
-    ++dials;
-    if (dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
+    pass_over(*index);
   }
   // The policy would rather have had one that is only now being connected, or is to be left alone.
-  return search_.find(method, tried, request.now, random_, quiet_until);
+  const bool only_trusted = dialing && patience;
+  return search_.find(method, tried, only_trusted, request.now, random_, quiet_until);
 }
 
 // A handler that asks for time speaks of one call, and not of its method.
@@ -186,8 +197,12 @@ bool FleetCore::begun(FleetMember& member) noexcept {
 void FleetCore::ended(FleetMember& member, bool reported, const CallReport& report) noexcept {
   --counted_.calls_in_flight;
   --member.in_flight;
-  if (report.outcome == CallOutcome::kFailure) ++member.failures;
+  if (report.outcome == CallOutcome::kFailure) {
+    ++member.failures;
+    member.failed_at = report.now;
+  }
   if (report.outcome == CallOutcome::kSuccess) {
+    member.answered_at = report.now;
     const bool first = member.latency == Duration::zero();
     member.latency += first ? report.latency : (report.latency - member.latency) / kLatencyParts;
   }

@@ -73,7 +73,14 @@ std::unique_ptr<CallPool> FleetLinks::make_pool(const FleetMember& member) {
 bool FleetLinks::connect(FleetMember& member) noexcept {
   using Link = FleetMember::Link;
   if (is_up(member)) return true;
-  if (member.link == Link::kDialing || member.link == Link::kDown) return false;
+  if (member.link == Link::kLate || member.link == Link::kDown) return false;
+  if (member.link == Link::kDialing) {
+    if (loop_.now() - member.dialing_since >= FleetMember::kDialPatience) {
+      set_link(member, Link::kLate);
+      choice_.link_changed(member);
+    }
+    return false;
+  }
   try {
     if (member.pool == nullptr) member.pool = make_pool(member);
     member.dialing = dial(member);
@@ -83,6 +90,7 @@ bool FleetLinks::connect(FleetMember& member) noexcept {
     last_failure_ = Status::of<kOutOfMemory>();
     return false;
   }
+  member.dialing_since = loop_.now();
   set_link(member, Link::kDialing);
   choice_.link_changed(member);
   detail::start(member.dialing, nullptr, member.dial_end);
@@ -129,6 +137,7 @@ void FleetLinks::is_down(FleetMember& member, Status why) noexcept {
   member.failure = std::move(why);
   last_failure_ = member.failure;
   set_link(member, FleetMember::Link::kDown);
+  choice_.link_changed(member);
   notify();
 }
 

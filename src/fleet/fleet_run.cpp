@@ -6,15 +6,13 @@
 #include <utility>
 
 #include "fleet/check_options.hpp"
+#include "weft/detail/calls/peer_says.hpp"
 #include "weft/detail/runtime/sleep.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::detail {
 
 namespace {
-
-/// A call that waits for the first of its servers begins to connect to another after so long.
-constexpr Duration kPatience = std::chrono::milliseconds{200};
 
 Deadline deadline_of(const FleetCore& core, const CallOptions& call, const CancelScope* scope) {
   const TimePoint now = core.loop().now();
@@ -24,8 +22,22 @@ Deadline deadline_of(const FleetCore& core, const CallOptions& call, const Cance
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
 
+/// A failure that this side found in an answer: the peer's own words begin otherwise, and a call that could
+/// not be written was not sent.
+bool is_unreadable_answer(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument && status.layer() == Layer::kCodec &&
+         !status.unprocessed() && !status.message().starts_with(kPeerSays);
+}
+
+// All servers of a fleet are to serve the same, so one that lacks a method or has another signature is at
+// fault. If all of them have, none is an outlier.
 CallOutcome outcome_of(const Status& status) {
   if (status.ok()) return CallOutcome::kSuccess;
+  if (status.layer() == Layer::kRpc &&
+      (status.code() == StatusCode::kUnimplemented || status.code() == StatusCode::kFailedPrecondition)) {
+    return CallOutcome::kFailure;
+  }
+  if (is_unreadable_answer(status)) return CallOutcome::kFailure;
   switch (status.code()) {
     case StatusCode::kUnavailable:
     case StatusCode::kResourceExhausted:
@@ -85,17 +97,25 @@ FleetStep FleetRun::choose() {
   }
   const std::span tried{tried_.data(), tried_count_};
   TimePoint quiet_until = TimePoint::min();
-  if (FleetMember* member = core_->pick(method_.id, options_.key_hash, tried, quiet_until)) {
+  const TimePoint now = core_->loop().now();
+  const bool patience = now < patient_until_;
+  bool dialing = false;
+  if (FleetMember* member =
+          core_->pick(method_.id, options_.key_hash, tried, patience, dialing, quiet_until)) {
     return FleetStep::attempt_at(*member);
   }
   if (Status failure = core_->hopeless(); !failure.ok()) return FleetStep::end_with(std::move(failure));
+  if (dialing && patience) {
+    patient_until_ = std::min(patient_until_, now + FleetMember::kDialPatience);
+    return FleetStep::to_wait();
+  }
   if (tried_count_ != 0) {
     // All that can be asked were asked: the same again, but not at once.
     tried_count_ = 0;
     wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
     return FleetStep::to_wait();
   }
-  const Duration quiet = quiet_until - core_->loop().now();
+  const Duration quiet = quiet_until - now;
   if (quiet <= Duration::zero()) return FleetStep::to_wait();
   if (deadline_.expired(quiet_until)) {
     return FleetStep::end_with(told_to_wait("for longer than the call has time, every server of \"", quiet));
@@ -110,7 +130,7 @@ FleetStep FleetRun::choose() {
 Task<Result<void>> FleetRun::wait() {
   const TimePoint now = core_->loop().now();
   if (wait_ > Duration::zero()) return wait_until(now + wait_, waits_as_told_);
-  return wait_until(now + kPatience, true);
+  return wait_until(now + FleetMember::kDialPatience, true);
 }
 
 Task<Result<void>> FleetRun::wait_until(TimePoint at, bool for_change) {
@@ -223,7 +243,8 @@ void FleetAttempt::end(const Status& outcome) noexcept {
   const bool rests = core_.told(member_, run_.method().id, outcome);
   if (rests || is_told_already(outcome)) return report(CallOutcome::kIgnored);
   const bool overtaken = run_.is_overtaken() && outcome.code() == StatusCode::kCancelled;
-  report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome));
+  const bool timed_out = outcome.code() == StatusCode::kDeadlineExceeded;
+  report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome), timed_out);
 }
 
 // A server that goes takes all its calls with it. They say one thing together, or each restart under load
@@ -234,9 +255,9 @@ bool FleetAttempt::is_told_already(const Status& outcome) noexcept {
   return std::exchange(member_.unavailable_at, now) == now;
 }
 
-void FleetAttempt::report(CallOutcome outcome) noexcept {
+void FleetAttempt::report(CallOutcome outcome, bool timed_out) noexcept {
   const TimePoint now = core_.loop().now();
-  core_.ended(member_, reported_, {now, outcome, now - since_});
+  core_.ended(member_, reported_, {now, outcome, now - since_, timed_out});
 }
 
 }  // namespace weft::detail

@@ -132,7 +132,7 @@ std::string range_request(std::string_view prefix, std::size_t entries_max) {
 }
 std::string watch_request(std::string_view prefix, std::int64_t from_revision) {
   return R"({"create_request":{)" + interval(prefix) + R"(,"start_revision":")" +
-         std::to_string(from_revision) + "\"}}";
+         std::to_string(from_revision) + R"(","progress_notify":true}})";
 }
 std::string grant_request(std::int64_t ttl_seconds) {
   return R"({"TTL":")" + std::to_string(ttl_seconds) + "\"}";

@@ -21,7 +21,8 @@ namespace weft::detail {
 namespace {
 
 /// Reads the keys below a prefix, then hears of each change from that revision on. Any failure begins anew,
-/// so nothing is missed; and so does every ttl_max, for an etcd that is stopped ends no watch.
+/// so nothing is missed. So does a silence of watch_silence_max, and in any case ttl_max: neither an etcd
+/// that is stopped nor a proxy that loses its state ends a watch.
 class EtcdSource final : public NameSource {
  public:
   EtcdSource(Loop& loop, NameBoard& board, EtcdHosts hosts)
@@ -72,7 +73,8 @@ class EtcdSource final : public NameSource {
     const Deadline look_again = Deadline::after(begun, board_.options().ttl_max);
     std::string text;
     while (!request.done()) {
-      auto waited = co_await with_deadline(look_again, request.more());
+      const Deadline silent = Deadline::after(loop_.now(), board_.options().watch_silence_max);
+      auto waited = co_await with_deadline(look_again.earlier(silent), request.more());
       if (!waited.ok()) {
         if (waited.status().code() == StatusCode::kDeadlineExceeded) co_return Status{};
         co_return std::move(waited).status();

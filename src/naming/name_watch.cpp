@@ -22,8 +22,8 @@ Result<void> check(const NameOptions& options) {
   const Duration zero = Duration::zero();
   if (options.backoff_min <= zero || options.backoff_max < options.backoff_min || options.ttl_min <= zero ||
       options.ttl_max < options.ttl_min || options.request_timeout < std::chrono::milliseconds{1} ||
-      options.change_interval < zero || options.backoff_max > std::chrono::hours{24 * 365} ||
-      options.ttl_max > std::chrono::hours{24 * 365}) {
+      options.watch_silence_max <= zero || options.change_interval < zero ||
+      options.backoff_max > std::chrono::hours{24 * 365} || options.ttl_max > std::chrono::hours{24 * 365}) {
     return detail::bad_name("the times of NameOptions are not positive, above a year, or not in order");
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client whose server is well mannered in all but one: it leaves, or sends the client away, each time.
+// Clients and pools whose server says hello and then leaves, or sends the client away, each time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,83 +7,65 @@
 #include <memory>
 #include <vector>
 
+#include "simulation/bad_visit.hpp"
 #include "simulation/world.hpp"
 #include "support/manual_time.hpp"
+#include "weft/connection_pool.hpp"
 #include "weft/detail/transport/connection.hpp"
-#include "weft/detail/wire/hello.hpp"
 
 namespace weft::simulation {
 
 using namespace weft::detail;
 namespace {
 
-enum class Manners { kLeavesAfterItsHello, kLeavesAtTheFirstCall, kSendsAwayAtTheFirstCall };
+/// Callers of a server. A pool has several calls at once, each of which wants a connection.
+enum class Caller { kClient, kPool };
 
-/// One connection of such a server.
-class Visit final : private FrameSink {
- public:
-  Visit(std::unique_ptr<Connection> connection, Manners manners)
-      : connection_(std::move(connection)), manners_(manners) {
-    connection_->start(*this);
-    wire::Hello hello;
-    hello.body_bytes_max = 1 << 20;
-    hello.calls_in_flight_max = 100;
-    send(wire::encode_hello(hello));
-    if (manners_ == Manners::kLeavesAfterItsHello) connection_->finish();
-  }
-  bool over() const { return over_; }
-
- private:
-  Status on_hello(const wire::Hello&) override { return {}; }
-  Status on_frames(std::span<const Frame> frames, const ChunkRef&) override {
-    if (frames.front().header.type != wire::FrameType::kRequest) return {};
-    if (manners_ == Manners::kLeavesAtTheFirstCall) connection_->finish();
-    if (manners_ == Manners::kSendsAwayAtTheFirstCall) {
-      wire::FrameHeader header;
-      header.type = wire::FrameType::kGoaway;
-      std::string frame(wire::kHeaderBytes, '\0');
-      wire::store_header(reinterpret_cast<std::byte*>(frame.data()), header);
-      send(frame);
-    }
-    return {};
-  }
-  Landing on_attachment(const Frame&) override { return Landing::skip(); }
-  Status on_attachment_end(const Frame&, const ChunkRef&, bool) override { return {}; }
-  void on_drained() override {}
-  void on_closed(Status) override { over_ = true; }
-
-  void send(const std::string& bytes) {
-    std::byte* const room = connection_->outbox().append(bytes.size());
-    std::memcpy(room, bytes.data(), bytes.size());
-  }
-
-  const std::unique_ptr<Connection> connection_;
-  const Manners manners_;
-  bool over_ = false;
-};
-
-/// A server of such manners, and a client that makes a call every 10 ms, whatever becomes of the others.
+/// A server of such manners, and a caller that makes a call every 10 ms, whatever becomes of the others.
 class BadServer {
  public:
-  explicit BadServer(Manners manners) {
+  explicit BadServer(Manners manners, Caller caller = Caller::kClient) {
     auto network = std::make_unique<MemoryNetwork>();
     listener_ = network->listen(*loop_, Url::parse("memory://server").value()).value();
     transports_.add(std::move(network));
-    listener_->start([this, manners](std::unique_ptr<Incoming> incoming) {
-      visits_.push_back(std::make_unique<Visit>(incoming->adopt(*loop_, {}).value(), manners));
+    const std::uint32_t calls_max = caller == Caller::kPool ? 1 : 100;
+    listener_->start([this, manners, calls_max](std::unique_ptr<Incoming> incoming) {
+      visits_.push_back(std::make_unique<Visit>(incoming->adopt(*loop_, {}).value(), manners, calls_max));
     });
     ClientOptions options;
     options.connect = "memory://server";
     options.call_timeout = kNoTimeout;
     options.logger = &logger_;
-    client_ = std::make_unique<Client>(*loop_, options, transports_);
+    if (caller == Caller::kClient) {
+      client_ = std::make_unique<Client>(*loop_, options, transports_);
+    } else {
+      pool_ = std::make_unique<ConnectionPool>(
+          *loop_, PoolOptions{.client = options, .connections_max = 20, .calls_per_connection = 1},
+          transports_);
+    }
     loop_->post([this] { scope_.spawn(&BadServer::call_again_and_again, this); });
   }
   ~BadServer() {
     stopping_ = true;
-    client_->close();
+    if (client_ != nullptr) client_->close();
+    if (pool_ != nullptr) pool_->close();
     pass(10ms);
   }
+
+  /// A server that serves takes the place of the bad one.
+  void mend() {
+    listener_.reset();
+    ServerOptions options;
+    options.listen = {"memory://server"};
+    options.threads = 0;
+    options.loop = loop_.get();
+    options.logger = &logger_;
+    server_ = std::make_unique<Server>(std::move(options), transports_);
+    server_->register_handler<&Service::nap>(&service_);
+    server_->register_handler<&Service::plain>(&service_);
+    server_->start().value();
+  }
+  PoolStats pool_stats() const { return pool_->stats(); }
 
   void pass(Duration time) { testing::pass(*loop_, clock_, time); }
   std::size_t connections() const { return visits_.size(); }
@@ -92,6 +74,7 @@ class BadServer {
         std::count_if(visits_.begin(), visits_.end(), [](const auto& visit) { return !visit->over(); }));
   }
   std::size_t failed() const { return failed_; }
+  std::size_t succeeded() const { return succeeded_; }
   const Status& last_failure() const { return last_failure_; }
 
  private:
@@ -102,7 +85,13 @@ class BadServer {
     }
   }
   static Task<void> call_once(BadServer* its) {
-    const Result<std::uint32_t> result = co_await its->client_->call<&Service::plain>(1u);
+    Result<std::uint32_t> result{0};
+    if (its->client_ != nullptr) {
+      result = co_await its->client_->call<&Service::plain>(1u);
+    } else {
+      result = co_await its->pool_->call<&Service::nap>(1u, 50u);
+    }
+    its->succeeded_ += result.ok() ? 1 : 0;
     if (result.ok() || its->stopping_) co_return;
     ++its->failed_;
     its->last_failure_ = result.status();
@@ -114,8 +103,12 @@ class BadServer {
   Transports transports_;
   std::unique_ptr<Listener> listener_;
   std::vector<std::unique_ptr<Visit>> visits_;
+  Service service_;
+  std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
+  std::unique_ptr<ConnectionPool> pool_;
   std::size_t failed_ = 0;
+  std::size_t succeeded_ = 0;
   Status last_failure_;
   bool stopping_ = false;
   Scope scope_;
@@ -150,6 +143,34 @@ TEST(ABadServer, ThatSendsEachConnectionAwayAndAnswersNothingIsKeptFewConnection
   EXPECT_LE(server.open_connections(), 9u);
   EXPECT_GT(server.failed(), 0u) << "the oldest calls end";
   EXPECT_EQ(server.last_failure().code(), StatusCode::kUnavailable);
+}
+
+TEST(ABadServer, IsMetByAPoolNoMoreOftenThanByAClient) {
+  for (const Manners manners :
+       {Manners::kLeavesAfterItsHello, Manners::kLeavesAtTheFirstCall, Manners::kSendsAwayAtTheFirstCall}) {
+    BadServer server{manners, Caller::kPool};
+    server.pass(4s);
+    std::printf("%zu connections in 4 s\n", server.connections());
+    EXPECT_GE(server.connections(), 5u);
+    EXPECT_LE(server.connections(), kAttemptsIn4s);
+  }
+}
+
+TEST(ABadServer, ThatServesAgainGetsAllConnectionsOfAPoolAtOnce) {
+  BadServer server{Manners::kLeavesAfterItsHello, Caller::kPool};
+  server.pass(4s);
+  server.mend();
+  server.pass(1100ms);  // the longest wait, and one call
+  EXPECT_GE(server.pool_stats().connections, 10u) << "the calls that wait need them";
+  server.pass(2s);
+  EXPECT_EQ(server.pool_stats().calls_waiting, 0u);
+  EXPECT_GE(server.succeeded(), 500u);
+  // What happened before counts no more: a pool that has recovered makes more than one connection at a time.
+  const std::size_t before = server.pool_stats().connects;
+  server.pass(10s);
+  EXPECT_GE(server.succeeded(), 1500u);
+  EXPECT_EQ(server.pool_stats().connect_failures, 0u);
+  EXPECT_LE(server.pool_stats().connects - before, 20u);
 }
 
 }  // namespace

@@ -39,10 +39,21 @@ void PoolShared::back_off(TimePoint now) {
 
 void PoolShared::came_up(TimePoint now) {
   ++counted.connects;
-  in_trouble = false;
-  quiet_until = TimePoint{};
+  if (!in_trouble) quiet_until = TimePoint{};
   last_failure = Status{};
   reconnect_wait.on_connected(now);
+}
+
+void PoolShared::is_troubled(const Status& why, TimePoint now) {
+  in_trouble = true;
+  troubled_at = now;
+  last_failure = why;
+  back_off(now);
+}
+
+void PoolShared::recover() {
+  in_trouble = false;
+  quiet_until = TimePoint{};
 }
 
 Begun PoolLane::begin(PendingCall& call, std::size_t body_bytes) {
@@ -117,7 +128,11 @@ void PoolLane::on_up(PooledConnection& connection) {
   if (!waiting_.empty()) work_soon();
 }
 
-void PoolLane::on_room(PooledConnection&) {
+void PoolLane::on_room(PooledConnection& connection) {
+  if (shared_.in_trouble && is_on_trial(connection) && connection.has_answered()) [[unlikely]] {
+    shared_.recover();
+    work_soon();
+  }
   if (!waiting_.empty()) [[unlikely]] {
     admit();
   }
@@ -125,8 +140,28 @@ void PoolLane::on_room(PooledConnection&) {
 
 void PoolLane::on_goaway(PooledConnection& connection) {
   leave(connection);
-  if (all_.up.empty()) shared_.back_off(now());
+  was_lost(connection, {StatusCode::kUnavailable, Layer::kRpc, "the server told the connection to go away"});
   work_soon();
+}
+
+// With one rule for the loss of a connection and for an attempt that failed, a server that says hello and
+// leaves is asked no more often than one that cannot be reached.
+void PoolLane::was_lost(const PooledConnection& connection, const Status& why) {
+  if (!shared_.reconnect_wait.has_lasted(connection.up_since(), now())) {
+    shared_.is_troubled(why, now());
+  } else if (all_.up.empty()) {
+    shared_.back_off(now());
+  }
+}
+
+TimePoint PoolLane::look_at_trials() {
+  TimePoint next = TimePoint::max();
+  all_.up.for_each([&](PooledConnection& each) {
+    if (is_on_trial(each)) next = std::min(next, shared_.reconnect_wait.lasts_at(each.up_since()));
+  });
+  if (next > now()) return next;
+  shared_.recover();
+  return TimePoint::max();
 }
 
 // The peer that tells each connection to go away and answers nothing there would have us keep them for as
@@ -157,7 +192,7 @@ void PoolLane::on_over(PooledConnection& connection, const Status& why) {
   } else if (from == State::kUp) {
     ++shared_.counted.connections_lost;
     if (open_ == &connection.session()) open(nullptr);
-    if (all_.up.empty()) shared_.back_off(now());
+    was_lost(connection, why);
   }
   work_soon();
 }
@@ -165,9 +200,7 @@ void PoolLane::on_over(PooledConnection& connection, const Status& why) {
 void PoolLane::failed_to_connect(const Status& why) {
   ++shared_.counted.connect_failures;
   renewing_ = false;
-  shared_.in_trouble = true;
-  shared_.last_failure = why;
-  shared_.back_off(now());
+  shared_.is_troubled(why, now());
   connect_waiters_.end(why);
   if (!may_pass(why) || (all_.up.empty() && !shared_.options.waits_for_ready)) waiting_.fail(why);
 }
@@ -180,7 +213,7 @@ void PoolLane::work() noexcept {
   all_.destroy_ended(shared_.counted);
   admit();
   while (is_short() && now() >= shared_.quiet_until) {
-    if (shared_.in_trouble && !all_.making.empty()) break;
+    if (shared_.in_trouble && (!all_.making.empty() || look_at_trials() != TimePoint::max())) break;
     make_one();
     if (shared_.in_trouble) break;
   }
@@ -222,7 +255,10 @@ void PoolLane::arm_timer() {
   if (nothing) look_at_ = TimePoint::max();
   TimePoint next = look_at_;
   if (holds_) next = now();
-  if (is_short() && all_.making.empty()) next = std::min(next, std::max(now(), shared_.quiet_until));
+  if (is_short() && all_.making.empty()) {
+    const TimePoint trial = shared_.in_trouble ? look_at_trials() : TimePoint::max();
+    next = std::min(next, trial != TimePoint::max() ? trial : std::max(now(), shared_.quiet_until));
+  }
   if (next == TimePoint::max()) return loop().disarm(*this);
   loop().arm(*this, next);
 }
@@ -236,7 +272,8 @@ void PoolLane::look_after() {
   const double looks = std::max(1.0, static_cast<double>(options.idle_timeout.count()) /
                                          static_cast<double>(options.spare_idle_timeout.count()));
   usual_ += (static_cast<double>(busy) - usual_) / looks;
-  const auto usual = std::max(busy, static_cast<std::size_t>(std::ceil(usual_ - 0.01)));
+  // The last one is no spare one, however seldom it is used.
+  const auto usual = std::max({busy, static_cast<std::size_t>(std::ceil(usual_ - 0.01)), std::size_t{1}});
   if (options.idle_timeout != Duration::zero()) {
     all_.up.for_each([&](PooledConnection& each) {
       const Duration limit = all_.up.count() > usual ? options.spare_idle_timeout : options.idle_timeout;

@@ -28,16 +28,23 @@ struct PoolShared {
   /// An attempt failed, or the last connection has gone: nobody connects before the wait is over. Of many
   /// that go together the first one counts.
   void back_off(TimePoint now);
-  /// A connection came up.
+  /// A connection came up. While the pool is in trouble this proves nothing: servers that are overloaded, or
+  /// that a proxy stands for, may say hello and leave.
   void came_up(TimePoint now);
+  /// An attempt failed, or a connection ended before it had lasted.
+  void is_troubled(const Status& why, TimePoint now);
+  /// Ends the trouble: a connection that was made since has answered a call, or has lasted.
+  void recover();
 
   const PoolOptions& options;
   const PooledSetup connections;
   ReconnectWait reconnect_wait;
   /// Nobody connects before.
   TimePoint quiet_until{};
-  /// The last attempt failed, so one at a time is made.
+  /// The last attempt failed, or its connection did not last, so one at a time is made: the next one when
+  /// that one has proved itself, or has failed and the wait is over.
   bool in_trouble = false;
+  TimePoint troubled_at{};
   Status last_failure;
   RefusedCarrier refused_carrier;
   /// Number of the connection that was made last: no two of a pool have the same.
@@ -106,6 +113,14 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void retire_expired();
   void arm_timer();
   void failed_to_connect(const Status& why);
+  /// A connection that took calls was lost, or was told to go away.
+  void was_lost(const PooledConnection& connection, const Status& why);
+  /// Made since the trouble began.
+  bool is_on_trial(const PooledConnection& connection) const {
+    return connection.up_since() >= shared_.troubled_at;
+  }
+  /// Ends the trouble if a connection has lasted. Returns when one on trial will have; max() without one.
+  TimePoint look_at_trials();
 
   Loop& loop() const { return shared_.connections.loop; }
   TimePoint now() const { return loop().now(); }

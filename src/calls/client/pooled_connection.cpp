@@ -42,7 +42,7 @@ void PooledConnection::on_dialled(std::unique_ptr<Connection> connection, Durati
 
 void PooledConnection::on_session_ready(Session&) {
   state_ = State::kUp;
-  used_at_ = setup_.loop.now();
+  used_at_ = up_since_ = setup_.loop.now();
   owner_.on_up(*this);
 }
 

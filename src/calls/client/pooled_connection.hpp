@@ -68,6 +68,12 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   /// Returns the session of one that came up.
   Session& session() { return *session_; }
   std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().table().size() : 0; }
+  /// Time of the hello, of one that came up.
+  TimePoint up_since() const { return up_since_; }
+  /// The server has answered a call. Of one that is up.
+  bool has_answered() const {
+    return session_->calls_out().table().entered() > session_->calls_out().awaited();
+  }
   /// Calls are under way, of this side or of the server. Of one that came up.
   bool is_used() { return in_flight() != 0 || session_->calls_in().calls().has_unanswered(); }
   /// Returns how many calls it is to have in flight; of one that came up.
@@ -97,6 +103,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   Dialer dialer_;
   std::unique_ptr<Session> session_;
   TimePoint expires_at_ = TimePoint::max();
+  TimePoint up_since_{};
   TimePoint used_at_{};
   /// Calls of both sides at that time.
   std::uint64_t begun_ = 0;

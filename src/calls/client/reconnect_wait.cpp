@@ -5,7 +5,7 @@ namespace weft::detail {
 
 Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
   const bool was_connected = connected_at_.has_value();
-  if (connected_at_ && now - *connected_at_ >= lasting_) backoff_.reset();
+  if (connected_at_ && has_lasted(*connected_at_, now)) backoff_.reset();
   connected_at_.reset();
   const Duration wait = backoff_.next(random.next());
   if (!was_connected || spread_ == Duration::zero()) return wait;

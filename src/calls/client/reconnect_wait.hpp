@@ -20,6 +20,10 @@ class ReconnectWait {
       : lasting_(std::max(min, max)), spread_(spread), backoff_(min, max) {}
 
   void on_connected(TimePoint now) { connected_at_ = now; }
+  /// Returns true for a connection that has lasted, from `since` on.
+  bool has_lasted(TimePoint since, TimePoint now) const { return now - since >= lasting_; }
+  /// Returns the time at which a connection made at `since` has lasted.
+  TimePoint lasts_at(TimePoint since) const { return Deadline::after(since, lasting_).at(); }
   /// Returns the wait after an attempt that failed, or after the end of the connection.
   Duration next(TimePoint now, RandomNumbers& random);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "etcd_process.hpp"
+#include "mute_proxy.hpp"
 #include "naming/etcd_json.hpp"
 #include "naming/http_client.hpp"
 #include "unit/naming/naming_support.hpp"
@@ -134,6 +135,24 @@ TEST_F(EtcdNames, NoticeAnEtcdThatStandsStill) {
   etcd.go_on();
   put("b", "tcp://10.0.0.2:1");
   until(of, {"tcp://10.0.0.1:1", "tcp://10.0.0.2:1"});
+}
+
+TEST_F(EtcdNames, NoticeAProxyThatGoesMute) {
+  put("a", "tcp://10.0.0.1:1");
+  MuteProxy proxy{etcd.host()};
+  options.watch_silence_max = std::chrono::milliseconds{300};
+  NameWatch of = watch_name(*loop, "etcd://" + proxy.host() + "/services/kv", options).value();
+  EXPECT_EQ(next(of, 0), Urls{"tcp://10.0.0.1:1"});
+  put("b", "tcp://10.0.0.2:1");
+  until(of, {"tcp://10.0.0.1:1", "tcp://10.0.0.2:1"});
+  for (int round = 0; round < 3; ++round) {
+    proxy.mute();
+    const std::string key = "c" + std::to_string(round);
+    put(key, "tcp://10.0.0.3:1");
+    until(of, {"tcp://10.0.0.1:1", "tcp://10.0.0.2:1", "tcp://10.0.0.3:1"});
+    remove(key);
+    until(of, {"tcp://10.0.0.1:1", "tcp://10.0.0.2:1"});
+  }
 }
 
 TEST_F(EtcdNames, RefuseMoreServersThanAllowed) {

@@ -26,6 +26,11 @@ class Ejections : public ::testing::Test {
 
   Ejections() { EXPECT_TRUE(policy_.set_endpoints(list_.specs).ok()); }
 
+  /// All endpoints have answered a call.
+  void serve() {
+    for (std::uint32_t index = 0; index < 10; ++index) report(index, CallOutcome::kSuccess);
+  }
+
   void report(std::uint32_t index, CallOutcome outcome, Duration latency = Duration{1000}) {
     policy_.begun(index, now_);
     policy_.ended(index, {now_, outcome, latency});
@@ -44,6 +49,7 @@ class Ejections : public ::testing::Test {
 };
 
 TEST_F(Ejections, NeedFailuresInARow) {
+  report(2, CallOutcome::kSuccess);
   fail(2, 2);
   report(2, CallOutcome::kSuccess);
   fail(2, 2);
@@ -54,12 +60,23 @@ TEST_F(Ejections, NeedFailuresInARow) {
   EXPECT_EQ(policy_.share(2), 0);
 }
 
+TEST_F(Ejections, NeedFewerFailuresBeforeAFirstSuccess) {
+  fail(2, 1);
+  EXPECT_FALSE(policy_.is_ejected(2));
+  report(2, CallOutcome::kIgnored);
+  fail(2, 1);
+  EXPECT_TRUE(policy_.is_ejected(2));
+}
+
 TEST_F(Ejections, EndInASlowStart) {
   fail(2);
   pass(seconds{10} - Duration{1});
   EXPECT_TRUE(policy_.is_ejected(2));
   pass(Duration{1});
   EXPECT_FALSE(policy_.is_ejected(2));
+  pass(seconds{60});
+  EXPECT_DOUBLE_EQ(policy_.share(2), 0.1) << "it has not answered yet";
+  report(2, CallOutcome::kSuccess);
   for (int tenth = 1; tenth <= 10; ++tenth) {
     EXPECT_DOUBLE_EQ(policy_.share(2), tenth / 10.0);
     pass(seconds{1});
@@ -78,6 +95,8 @@ TEST_F(Ejections, TakeTwiceAsLongEachTimeUpToTheLongest) {
 
 TEST_F(Ejections, AreForgivenByLongService) {
   fail(2);
+  pass(seconds{10});
+  report(2, CallOutcome::kSuccess);
   for (int second = 0; second < 20; ++second) pass(seconds{1});
   for (int minute = 0; minute < 2; ++minute) pass(seconds{60});
   fail(2);
@@ -85,10 +104,109 @@ TEST_F(Ejections, AreForgivenByLongService) {
   EXPECT_FALSE(policy_.is_ejected(2));
 }
 
-TEST_F(Ejections, AreOfHalfAtMost) {
-  for (std::uint32_t index = 0; index < 10; ++index) fail(index);
-  EXPECT_EQ(policy_.ejected(), 5u);
-  EXPECT_FALSE(policy_.panics());
+TEST_F(Ejections, LeaveOneInUse) {
+  serve();
+  for (std::uint32_t index = 0; index < 9; ++index) fail(index);
+  EXPECT_EQ(policy_.ejected(), 9u) << "the last one looks well";
+  fail(9, 2);
+  EXPECT_FALSE(policy_.is_ejected(9));
+  EXPECT_EQ(policy_.pick({.now = now_}).value(), 9u);
+}
+
+TEST_F(Ejections, AreAsManyAsTheOptionAllows) {
+  OutlierOptions options = kOptions;
+  options.ejected_share_max = 0.5;
+  detail::OutlierEjection policy{options, std::make_unique<RoundRobin>()};
+  ASSERT_TRUE(policy.set_endpoints(list_.specs).ok());
+  for (std::uint32_t index = 0; index < 9; ++index) {
+    for (int call = 0; call < 3; ++call) policy.ended(index, {now_, CallOutcome::kFailure, Duration{1000}});
+  }
+  EXPECT_EQ(policy.ejected(), 5u);
+}
+
+TEST_F(Ejections, DoNotHappenWhileAllFailTogether) {
+  serve();
+  for (int call = 0; call < 5; ++call) {
+    for (std::uint32_t index = 0; index < 10; ++index) fail(index, 1);
+  }
+  EXPECT_EQ(policy_.ejected(), 0u) << "none is worse than the others";
+  report(4, CallOutcome::kSuccess);
+  for (std::uint32_t index = 0; index < 10; ++index) {
+    if (index != 4) fail(index, 1);
+  }
+  EXPECT_EQ(policy_.ejected(), 9u);
+}
+
+TEST_F(Ejections, EndTogetherWhenTheFewThatAreLeftFailToo) {
+  serve();
+  for (std::uint32_t index = 0; index < 8; ++index) fail(index);
+  fail(8, 1);
+  fail(9, 2);
+  EXPECT_EQ(policy_.ejected(), 8u);
+  fail(8, 2);
+  EXPECT_EQ(policy_.ejected(), 0u);
+  for (std::uint32_t index = 0; index < 8; ++index) EXPECT_EQ(policy_.share(index), 1);
+  serve();
+  for (std::uint32_t index = 0; index < 8; ++index) fail(index);
+  fail(8, 1);
+  fail(9, 2);
+  fail(8, 2);
+  EXPECT_EQ(policy_.ejected(), 8u) << "not twice within ejection_min";
+  now_ += seconds{10};
+  fail(8, 1);
+  EXPECT_EQ(policy_.ejected(), 0u);
+}
+
+TEST_F(Ejections, StayWhileTheFewThatAreLeftDoWell) {
+  for (std::uint32_t index = 0; index < 9; ++index) fail(index);
+  for (int call = 0; call < 100; ++call) report(9, CallOutcome::kSuccess);
+  EXPECT_EQ(policy_.ejected(), 9u);
+  policy_.set_share(3, 0);
+  policy_.set_share(3, 1);
+  EXPECT_EQ(policy_.share(3), 0) << "a connection that comes back ends no ejection";
+}
+
+TEST_F(Ejections, EndByOneCallAtATimeUntilOneSucceeds) {
+  fail(2);
+  pass(seconds{10});
+  EXPECT_GT(policy_.share(2), 0);
+  policy_.begun(2, now_);
+  EXPECT_EQ(policy_.share(2), 0) << "one call finds out";
+  policy_.ended(2, {now_, CallOutcome::kIgnored, Duration{1000}});
+  EXPECT_GT(policy_.share(2), 0) << "that call said nothing";
+  policy_.begun(2, now_);
+  pass(seconds{9});
+  EXPECT_EQ(policy_.share(2), 0);
+  pass(seconds{1});
+  EXPECT_GT(policy_.share(2), 0) << "a call that takes that long keeps no other away";
+  report(2, CallOutcome::kFailure);
+  EXPECT_TRUE(policy_.is_ejected(2)) << "a first call that fails is enough";
+}
+
+TEST_F(Ejections, AreCutShortWhenNoOtherCanBeReached) {
+  for (std::uint32_t index = 0; index < 3; ++index) fail(index);
+  for (std::uint32_t index = 3; index < 10; ++index) policy_.set_share(index, 0);
+  EXPECT_EQ(policy_.pick({.now = now_}).value(), 0u);
+  policy_.begun(0, now_);
+  EXPECT_EQ(policy_.pick({.now = now_}).value(), 1u)
+      << "the next one, while a call finds out about the first";
+  policy_.ended(0, {now_, CallOutcome::kSuccess, Duration{1000}});
+  EXPECT_GT(policy_.share(0), 0);
+  EXPECT_EQ(policy_.share(2), 0);
+}
+
+TEST_F(Ejections, FollowASilenceThatManyCallsWaitIn) {
+  serve();
+  for (int call = 0; call < 4; ++call) policy_.begun(6, now_);
+  for (int call = 0; call < 4; ++call) policy_.begun(7, now_);
+  now_ += seconds{1};
+  const CallReport late{
+      .now = now_, .outcome = CallOutcome::kFailure, .latency = seconds{1}, .timed_out = true};
+  policy_.ended(6, late);
+  EXPECT_TRUE(policy_.is_ejected(6)) << "its other calls have no answer either";
+  policy_.ended(7, {now_, CallOutcome::kSuccess, seconds{1}});
+  policy_.ended(7, late);
+  EXPECT_FALSE(policy_.is_ejected(7)) << "it answers others";
 }
 
 TEST_F(Ejections, FollowAFailureShareOfAWindow) {
@@ -116,23 +234,6 @@ TEST_F(Ejections, FollowALatencyThatIsFarBeyondTheOthers) {
   }
   EXPECT_TRUE(policy_.is_ejected(7));
   EXPECT_EQ(policy_.ejected(), 1u);
-}
-
-TEST_F(Ejections, GiveWayToAPanicWhenTooFewAreLeft) {
-  for (std::uint32_t index = 0; index < 5; ++index) fail(index);
-  policy_.set_share(5, 0);
-  policy_.set_share(6, 0);
-  EXPECT_FALSE(policy_.panics());
-  policy_.set_share(7, 0);
-  EXPECT_TRUE(policy_.panics());
-  std::vector<int> picks(10);
-  for (int pick = 0; pick < 70; ++pick) ++picks[policy_.pick({.now = now_}).value()];
-  EXPECT_EQ(picks, (std::vector<int>{10, 10, 10, 10, 10, 0, 0, 0, 10, 10})) << "5 to 7 have no connection";
-  policy_.set_share(7, 1);
-  EXPECT_TRUE(policy_.panics()) << "it would begin and end with each change";
-  policy_.set_share(6, 1);
-  EXPECT_FALSE(policy_.panics());
-  EXPECT_EQ(policy_.share(5), 0);
 }
 
 TEST_F(Ejections, GoWithWhoStays) {

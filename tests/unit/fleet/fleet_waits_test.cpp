@@ -233,7 +233,8 @@ class CallsThatWait : public FleetTest {
   }
 
   detail::FleetMember* pick(std::uint64_t method = kMethod) {
-    return core_->pick(method, 0, {}, quiet_until_);
+    bool dialing = false;
+    return core_->pick(method, 0, {}, false, dialing, quiet_until_);
   }
   void tell_to_wait(detail::FleetMember& member, Duration wait) {
     Status refused{StatusCode::kResourceExhausted, Layer::kRpc, "busy"};

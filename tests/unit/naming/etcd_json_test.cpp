@@ -51,6 +51,8 @@ TEST(EtcdJson, WatchesTellOfPutsAndDeletes) {
   EXPECT_FALSE((*events)[0].deleted);
   EXPECT_TRUE((*events)[1].deleted);
   EXPECT_TRUE(read_watch(R"({"result":{"created":true}})")->empty());
+  EXPECT_TRUE(read_watch(R"({"result":{"header":{"revision":"9"}}})")->empty()) << "a progress notification";
+  EXPECT_NE(watch_request("/a/", 4).find(R"("progress_notify":true)"), std::string::npos);
   EXPECT_EQ(read_watch(R"({"result":{"canceled":true,"compact_revision":"5"}})").status().code(),
             StatusCode::kUnavailable);
   for (const char* text :

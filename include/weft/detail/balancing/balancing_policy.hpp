@@ -69,6 +69,8 @@ struct CallReport {
   CallOutcome outcome = CallOutcome::kSuccess;
   /// Time from begun() to now.
   Duration latency = Duration::zero();
+  /// The call ended because its time was over, without an answer.
+  bool timed_out = false;
 };
 
 /// Choice of an endpoint for each call.

@@ -9,7 +9,8 @@ namespace weft {
 
 /// Rules by which OutlierEjection leaves endpoints out. Times are above zero, shares from 0 to 1.
 struct OutlierOptions {
-  /// Failures in a row that eject; zero: they do not count.
+  /// Failures in a row that eject; zero: they do not count. An endpoint that has not answered a call since it
+  /// came into the list is ejected after two.
   std::uint32_t failures_in_a_row = 5;
   /// Share of an endpoint's calls of a window that eject when they failed; above 1: it does not count.
   double failure_share = 0.5;
@@ -24,13 +25,15 @@ struct OutlierOptions {
   /// `ejection_max` that the endpoint then serves.
   Duration ejection_min = std::chrono::seconds{10};
   Duration ejection_max = std::chrono::minutes{5};
-  /// Share of the endpoints that may be ejected at one time; one always may if there are two.
-  double ejected_share_max = 0.5;
-  /// Time in which the share of an endpoint that comes back grows from a tenth to the whole.
+  /// Share of the endpoints that may be ejected at one time; one always may if there are two, and one always
+  /// stays.
+  double ejected_share_max = 1;
+  /// Time in which the share of an endpoint that comes back, and has answered a first call, grows from a
+  /// tenth to the whole.
   Duration slow_start = std::chrono::seconds{10};
-  /// Share of healthy endpoints. With fewer than this the ejected get calls as if they were healthy: the few
-  /// would be buried, and when so many look ill the fault may well be on this side. Those that set_share()
-  /// gives nothing still get none. It ends with a tenth of the endpoints more. With zero it never begins.
+  /// Share of the endpoints in use, of those that can be reached. If it is lower and all of them fail, they
+  /// are overloaded or the fault is on this side: all ejections end at once. This happens once in
+  /// `ejection_min` at most; with zero, never.
   double panic_share = 0.3;
 };
 

@@ -17,8 +17,13 @@ class OutlierRecords {
   explicit OutlierRecords(const OutlierOptions& options) noexcept : options_(options) {}
 
   void carry_over(std::span<const std::uint32_t> before);
+  /// Records the begin of a call.
+  void begun(std::uint32_t index) noexcept { ++records_[index].in_flight; }
   /// Records the end of a call. Returns true if the endpoint must be ejected now.
   bool note(std::uint32_t index, const CallReport& report) noexcept;
+  /// Returns true without evidence against an endpoint: its last call did not fail, nor did a large share of
+  /// its calls in this window.
+  bool looks_well(std::uint32_t index) const noexcept;
   /// Forgets what an endpoint did, so that it is judged anew.
   void forget(std::uint32_t index) noexcept;
 
@@ -30,6 +35,8 @@ class OutlierRecords {
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
     std::uint32_t failures_in_a_row = 0;
+    std::uint32_t in_flight = 0;
+    TimePoint succeeded_at = TimePoint::min();
   };
 
   bool end_window(Record& record) noexcept;

@@ -39,9 +39,11 @@ class FleetCore {
   const Status& misuse() const { return misuse_.ok() ? names_.misuse() : misuse_; }
 
   /// Returns a server with a connection; null when none can be asked now. Then hopeless() says whether one
-  /// ever can, and `quiet_until` is in the future when all of them want `method` to wait until then.
+  /// ever can, and `quiet_until` is in the future when all of them want `method` to wait until then. While
+  /// the server that the policy picked is being connected, a server that is trusted takes its place; without
+  /// one `dialing` is set, and the call should wait, unless it has no `patience` left and takes any.
   FleetMember* pick(std::uint64_t method, std::uint64_t key_hash, std::span<const std::uint32_t> tried,
-                    TimePoint& quiet_until) noexcept;
+                    bool patience, bool& dialing, TimePoint& quiet_until) noexcept;
   /// Notes how long the server wants to be left alone that refused `method` by `failure`. True if it says so.
   bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Begins to connect `member`, if nobody has; false while it cannot be asked.

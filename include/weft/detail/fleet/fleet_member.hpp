@@ -16,16 +16,25 @@ class FleetLinks;
 
 /// One server of a fleet, as long as it is in the list or has calls in flight.
 ///
-///   kIdle ----picked----> kDialing ----connected----> kReady
-///     ^                      |  ^                        |
-///     |                failed|  |connected               |
-///     |                      v  |                        |
-///     |                     kDown                        |
-///     '--- there was no memory           picked and lost '--> kDialing
+///   kIdle ----picked----> kDialing ------------connected------------> kReady
+///     ^                      |                                          |  ^
+///     |      failed, or not  |                         picked and lost  |  |
+///     |  connected in time   v                                          v  |
+///     |                  kLate, kDown ----connected----> kReady      kDialing
+///     '--- there was no memory
 ///
-/// The policy gives kIdle and kReady their whole share, and the others none.
+/// The policy gives kLate and kDown no share, and the others their whole share: while an attempt may still
+/// succeed, calls that the policy would give to the member are not to go to worse ones.
 struct FleetMember {
-  enum class Link : std::uint8_t { kIdle, kDialing, kReady, kDown };
+  enum class Link : std::uint8_t {
+    kIdle,
+    kDialing,  ///< for less than kDialPatience
+    kLate,     ///< for longer than that
+    kReady,    ///< was connected when it was last looked at
+    kDown,     ///< the last attempt failed, and others go on
+  };
+  /// Time for which a call waits for a connection before it takes another server, or connects to one.
+  static constexpr Duration kDialPatience = std::chrono::milliseconds{200};
   static constexpr std::uint32_t kGone = UINT32_MAX;
 
   struct DialEnd final : Completion {
@@ -37,6 +46,10 @@ struct FleetMember {
   FleetMember(FleetLinks& its, std::string its_url) : links(its), url(std::move(its_url)) {}
 
   bool is_used() const noexcept { return used_index != kGone; }
+  /// Returns true if the member answered the last call whose end is known, and is not silent about others.
+  bool is_trusted(TimePoint now) const noexcept {
+    return answered_at > failed_at && (in_flight == 0 || now - answered_at < kDialPatience);
+  }
 
   FleetLinks& links;
   const std::string url;
@@ -57,6 +70,11 @@ struct FleetMember {
   /// Attempts and others that keep it.
   std::size_t holds = 0;
   Duration latency{};
+  /// Begin of the attempt to connect; in kDialing.
+  TimePoint dialing_since{};
+  /// Times of the last success and of the last failure that the policy heard of.
+  TimePoint answered_at = TimePoint::min();
+  TimePoint failed_at = TimePoint::min();
   /// Time at which a call last found it unavailable, by the turn of the loop.
   TimePoint unavailable_at = TimePoint::min();
   /// Its methods that it asked to be left alone.

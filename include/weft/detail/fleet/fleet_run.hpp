@@ -65,6 +65,9 @@ class FleetRun {
   Backoff backoff_;
   Duration wait_{};
   Duration retry_after_{};
+  /// End of the time in which the call waits for the server that the policy picked, rather than take one that
+  /// may hang.
+  TimePoint patient_until_ = TimePoint::max();
   /// Wait is for the first server that may be asked again, or another that comes up meanwhile.
   bool waits_as_told_ = false;
   bool overtaken_ = false;
@@ -90,7 +93,7 @@ class FleetAttempt {
 
  private:
   bool is_told_already(const Status& outcome) noexcept;
-  void report(CallOutcome outcome) noexcept;
+  void report(CallOutcome outcome, bool timed_out = false) noexcept;
 
   FleetCore& core_;
   FleetRun& run_;

@@ -20,8 +20,9 @@ class ReadySearch {
   /// Returns one that the policy would give calls to, and that is not among `tried`; any of them if there are
   /// several. Null when there is none, and then `quiet_until` is `now`, or in the future if `method` may be
   /// called then.
-  FleetMember* find(std::uint64_t method, std::span<const std::uint32_t> tried, TimePoint now,
-                    RandomNumbers& random, TimePoint& quiet_until) noexcept;
+  /// With `only_trusted` others are passed over.
+  FleetMember* find(std::uint64_t method, std::span<const std::uint32_t> tried, bool only_trusted,
+                    TimePoint now, RandomNumbers& random, TimePoint& quiet_until) noexcept;
   /// Returns how many servers were looked at so far.
   std::uint64_t looks() const noexcept { return looks_; }
 

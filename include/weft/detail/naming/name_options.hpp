@@ -25,6 +25,10 @@ struct NameOptions {
   /// tells of changes by itself, after `ttl_max`.
   Duration ttl_min = std::chrono::seconds{1};
   Duration ttl_max = std::chrono::minutes{5};
+  /// A watch of etcd that brings nothing for this long, neither a change nor a progress notification, may be
+  /// cut off behind a proxy: the keys are listed again, and watched over another connection. An etcd with
+  /// `--experimental-watch-progress-notify-interval` below it is listed less often. Above zero.
+  Duration watch_silence_max = std::chrono::minutes{1};
   /// `127.0.0.1:5353,[::1]:53`; empty: those of the system.
   std::string dns_servers{};
   /// Scheme of the URLs that are made of addresses from DNS.
