@@ -25,7 +25,9 @@ weft::Task<> serve_one(ucx::Worker& server, ucx::Listener& listener) {
 // begin: connect
 weft::Task<> greet(ucx::Worker& client, const sockaddr_storage& at) {
   auto to = ucx::Endpoint::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof(sockaddr_in));
-  if (!to.ok()) co_return;  // who is not there shows later, by on_error
+  if (!to.ok()) co_return;                // who is not there shows later, by on_error
+  auto connected = co_await to->flush();  // nothing of some length is sent before it
+  if (!connected.ok()) co_return;
   const auto hello = ucx::Memory::copy_of(weft::as_bytes("hello"));
   auto sent = co_await ucx::stream_send(*to, hello);
   if (!sent.ok()) co_return;

@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+#include "weft/detail/ucx/library.hpp"
+
 namespace weft::ucx {
 
 namespace {
@@ -168,8 +170,8 @@ ucs_status_ptr_t AmMessage::fetch(detail::Operation& operation, const Memory& me
   }
   ucp_request_param_t params = detail::params_for(operation, memory);
   params.cb.recv_am = &detail::Operation::received_bytes;
-  const ucs_status_ptr_t answer =
-      ucp_am_recv_data_nbx(record_->store->worker(), record_->data, memory.data(), size, &params);
+  const ucs_status_ptr_t answer = detail::library.ucp_am_recv_data_nbx(
+      record_->store->worker(), record_->data, memory.data(), size, &params);
   // The descriptor is UCX's again, also when this failed.
   record_->kind = AmRecord::Data::kCopied;
   return answer;
@@ -186,7 +188,7 @@ AmReceiver::AmReceiver(Worker& worker, std::uint16_t id, const AmReceiverOptions
   params.id = id;
   params.cb = &AmReceiver::arrived;
   params.arg = this;
-  const ucs_status_t status = ucp_worker_set_am_recv_handler(worker.handle(), &params);
+  const ucs_status_t status = detail::library.ucp_worker_set_am_recv_handler(worker.handle(), &params);
   WEFT_ASSERT(status == UCS_OK, "the context of an AmReceiver has Features::active_messages");
 }
 
@@ -195,7 +197,7 @@ AmReceiver::~AmReceiver() {
   ucp_am_handler_param_t params{};
   params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
   params.id = id_;
-  static_cast<void>(ucp_worker_set_am_recv_handler(worker_.handle(), &params));
+  static_cast<void>(detail::library.ucp_worker_set_am_recv_handler(worker_.handle(), &params));
   while (first_ != nullptr) pop();
   store_->close();
 }

@@ -3,6 +3,7 @@
 
 #include "ucx/printed.hpp"
 #include "ucx/settings.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/status.hpp"
 
 namespace weft::ucx {
@@ -22,7 +23,7 @@ std::uint64_t feature_bits(const Features& features) {
 }
 
 struct ReleaseConfig {
-  void operator()(ucp_config_t* config) const { ucp_config_release(config); }
+  void operator()(ucp_config_t* config) const { detail::library.ucp_config_release(config); }
 };
 
 ucp_params_t params_of(const ContextOptions& options) {
@@ -54,22 +55,25 @@ Status no_context(ucs_status_t status, const std::string& configuration, const s
 }  // namespace
 
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
-  if (!options.signal_handlers) detail::give_back_signals();
+  if (Status loaded = detail::load(options.signal_handlers); !loaded.ok()) return loaded;
   ucp_config_t* read = nullptr;
   const char* prefix = options.environment_prefix.empty() ? nullptr : options.environment_prefix.c_str();
-  if (const ucs_status_t status = ucp_config_read(prefix, nullptr, &read); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_config_read(prefix, nullptr, &read); status != UCS_OK) {
     return to_setup_status(status, "reading UCX's settings from the environment", options.environment_prefix);
   }
   const std::unique_ptr<ucp_config_t, ReleaseConfig> config{read};
   if (auto applied = detail::apply_settings(config.get(), options); !applied.ok()) {
     return std::move(applied).status();
   }
-  std::string configuration = detail::printed(
-      [&](std::FILE* stream) { ucp_config_print(config.get(), stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+  std::string configuration = detail::printed([&](std::FILE* stream) {
+    detail::library.ucp_config_print(config.get(), stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+  });
 
   const ucp_params_t params = params_of(options);
   ucp_context_h handle = nullptr;
-  if (const ucs_status_t status = ucp_init(&params, config.get(), &handle); status != UCS_OK) {
+  if (const ucs_status_t status =
+          detail::library.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config.get(), &handle);
+      status != UCS_OK) {
     return no_context(status, configuration, options.environment_prefix);
   }
   return std::make_shared<Context>(Private{}, handle, options, std::move(configuration));
@@ -82,7 +86,7 @@ Context::Context(Private, ucp_context_h handle, const ContextOptions& options, s
       configuration_(std::move(configuration)) {}
 
 Context::~Context() {
-  ucp_cleanup(handle_);
+  detail::library.ucp_cleanup(handle_);
 }
 
 std::string Context::choice() const {
@@ -90,7 +94,7 @@ std::string Context::choice() const {
 }
 
 std::string Context::description() const {
-  return detail::printed([&](std::FILE* stream) { ucp_context_print_info(handle_, stream); });
+  return detail::printed([&](std::FILE* stream) { detail::library.ucp_context_print_info(handle_, stream); });
 }
 
 }  // namespace weft::ucx

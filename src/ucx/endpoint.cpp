@@ -3,6 +3,7 @@
 
 #include "ucx/framed.hpp"
 #include "ucx/printed.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/listener.hpp"
 
 namespace weft::ucx {
@@ -34,7 +35,7 @@ ucs_status_ptr_t EndpointCore::close(CloseMode how, Operation& operation) noexce
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = UCP_EP_CLOSE_FLAG_FORCE;
   }
-  const ucs_status_ptr_t answer = ucp_ep_close_nbx(endpoint.handle, &params);
+  const ucs_status_ptr_t answer = detail::library.ucp_ep_close_nbx(endpoint.handle, &params);
   endpoint = {};
   closing = answer != nullptr && !is_error(answer);
   return answer;
@@ -71,7 +72,7 @@ void EndpointCore::close_all(weft::detail::IntrusiveList<EndpointCore, EndpointT
   // What a close leaves to do, and what is being copied between processes, is local work.
   constexpr int kCallsMax = 1024;
   for (int calls = 0; worker.operations_out() > 0 && calls < kCallsMax; ++calls) {
-    if (ucp_worker_progress(worker.handle()) == 0) break;
+    if (detail::library.ucp_worker_progress(worker.handle()) == 0) break;
   }
 }
 
@@ -121,7 +122,8 @@ Result<Endpoint> Endpoint::create(Worker& worker, ucp_ep_params_t params, Endpoi
   params.err_handler.cb = &detail::EndpointCore::failed;
   params.err_handler.arg = core.get();
   ucp_ep_h handle = nullptr;
-  if (const ucs_status_t status = ucp_ep_create(worker.handle(), &params, &handle); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_ep_create(worker.handle(), &params, &handle);
+      status != UCS_OK) {
     return to_status(status, what);
   }
   core->endpoint = {.handle = handle, .operations = &worker.operations()};
@@ -167,7 +169,7 @@ detail::Posted<detail::Flush> Endpoint::flush() const noexcept {
   const auto call = [&](detail::Operation& record) {
     ucp_request_param_t params = detail::params_for(record, {});
     params.cb.send = &detail::Operation::sent;
-    return ucp_ep_flush_nbx(self.handle, &params);
+    return detail::library.ucp_ep_flush_nbx(self.handle, &params);
   };
   return detail::post<detail::Flush>(self.operations, call,
                                      [](detail::Operation& record) { record.kind = {}; });
@@ -183,7 +185,7 @@ detail::Posted<detail::Close> Endpoint::close(CloseMode mode) noexcept {
 
 std::string Endpoint::description() const {
   if (handle() == nullptr) return {};
-  return detail::printed([&](std::FILE* stream) { ucp_ep_print_info(handle(), stream); });
+  return detail::printed([&](std::FILE* stream) { detail::library.ucp_ep_print_info(handle(), stream); });
 }
 
 }  // namespace weft::ucx

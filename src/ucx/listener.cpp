@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/ucx/listener.hpp"
 
+#include "weft/detail/ucx/library.hpp"
+
 namespace weft::ucx {
 
 void ConnectionRequest::refuse() noexcept {
-  if (handle_ != nullptr) static_cast<void>(ucp_listener_reject(listener_, release()));
+  if (handle_ != nullptr) static_cast<void>(detail::library.ucp_listener_reject(listener_, release()));
 }
 
 Result<sockaddr_storage> ConnectionRequest::peer() const {
   ucp_conn_request_attr_t attributes{};
   attributes.field_mask = UCP_CONN_REQUEST_ATTR_FIELD_CLIENT_ADDR;
-  if (const ucs_status_t status = ucp_conn_request_query(handle_, &attributes); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_conn_request_query(handle_, &attributes);
+      status != UCS_OK) {
     return to_status(status, "the address of a peer");
   }
   return attributes.client_address;
@@ -23,7 +26,8 @@ Result<std::unique_ptr<Listener>> Listener::create(Worker& worker, const sockadd
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
   params.sockaddr = {.addr = address, .addrlen = size};
   params.conn_handler = {.cb = &Listener::arrived, .arg = listener.get()};
-  const ucs_status_t status = ucp_listener_create(worker.handle(), &params, &listener->handle_);
+  const ucs_status_t status =
+      detail::library.ucp_listener_create(worker.handle(), &params, &listener->handle_);
   if (status != UCS_OK) {
     listener->handle_ = nullptr;
     return to_status(status, "listening with UCX");
@@ -41,14 +45,15 @@ Listener::~Listener() {
   requests_.close();
   while (requests_.try_pop()) {
   }
-  if (handle_ != nullptr) ucp_listener_destroy(handle_);
+  if (handle_ != nullptr) detail::library.ucp_listener_destroy(handle_);
   worker_.remove_dependent();
 }
 
 Result<sockaddr_storage> Listener::address() const {
   ucp_listener_attr_t attributes{};
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
-  if (const ucs_status_t status = ucp_listener_query(handle_, &attributes); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_listener_query(handle_, &attributes);
+      status != UCS_OK) {
     return to_status(status, "the address of a listener");
   }
   return attributes.sockaddr;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/ucx/log.hpp"
 
-#include <ucs/debug/log_def.h>
-
 #include <array>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <string>
+
+#include "ucx/internals.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 namespace weft::ucx {
 
@@ -41,11 +42,16 @@ ucs_log_func_rc_t hand_over(const char* /*file*/, unsigned /*line*/, const char*
 
 }  // namespace
 
+void detail::listen_to_log() {
+  static std::once_flag once;
+  if (!is_loaded() || logger_of_process.load() == nullptr) return;
+  std::call_once(once, [] { internals.ucs_log_push_handler(&hand_over); });
+}
+
 // UCX's list of handlers may not shrink while another thread goes through it: ours stays in it.
 void log_to(Logger* logger) {
-  static std::once_flag once;
-  logger_of_process.store(logger, std::memory_order_release);
-  if (logger != nullptr) std::call_once(once, [] { ucs_log_push_handler(&hand_over); });
+  logger_of_process.store(logger);
+  detail::listen_to_log();
 }
 
 }  // namespace weft::ucx

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "weft/detail/ucx/library.hpp"
+
 namespace weft::ucx::detail {
 
 void Operation::close() noexcept {
@@ -14,7 +16,7 @@ void Operation::close() noexcept {
 
 void Operation::complete(ucs_status_t result) noexcept {
   status = result;
-  if (request != nullptr) ucp_request_free(std::exchange(request, nullptr));
+  if (request != nullptr) detail::library.ucp_request_free(std::exchange(request, nullptr));
   complete_step();
 }
 
@@ -38,12 +40,12 @@ void Operation::received_bytes(void* /*request*/, ucs_status_t result, std::size
 void KeyCore::release(void* core) noexcept {
   auto& self = *static_cast<KeyCore*>(core);
   if (--self.references > 0) return;
-  if (self.handle != nullptr) ucp_rkey_destroy(self.handle);
+  if (self.handle != nullptr) detail::library.ucp_rkey_destroy(self.handle);
   delete &self;
 }
 
 void OperationPool::end_keys() noexcept {
-  while (!keys_.empty()) ucp_rkey_destroy(std::exchange(keys_.pop_front().handle, nullptr));
+  while (!keys_.empty()) detail::library.ucp_rkey_destroy(std::exchange(keys_.pop_front().handle, nullptr));
 }
 
 Operation* OperationPool::grow(std::size_t limit) noexcept {

@@ -2,6 +2,7 @@
 #include "weft/detail/ucx/remote_memory.hpp"
 
 #include "ucx/framed.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 namespace weft::ucx {
 
@@ -11,7 +12,7 @@ struct MemoryRegion::Block final : MemoryBlock {
       : MemoryBlock(&Block::end, handle), context(std::move(of)), memory(std::move(kept)) {}
   static void end(MemoryBlock& block) noexcept {
     auto& self = static_cast<Block&>(block);
-    static_cast<void>(ucp_mem_unmap(self.context->handle(), self.registration()));
+    static_cast<void>(detail::library.ucp_mem_unmap(self.context->handle(), self.registration()));
     delete &self;
   }
 
@@ -39,13 +40,14 @@ Result<MemoryRegion> MemoryRegion::map(std::shared_ptr<Context> context, ucp_mem
     return to_status(UCS_ERR_INVALID_PARAM, what, "a region has at least one byte");
   }
   ucp_mem_h handle = nullptr;
-  if (const ucs_status_t status = ucp_mem_map(context->handle(), &params, &handle); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_mem_map(context->handle(), &params, &handle);
+      status != UCS_OK) {
     return to_status(status, what);
   }
   ucp_mem_attr_t attributes{};
   attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-  if (const ucs_status_t status = ucp_mem_query(handle, &attributes); status != UCS_OK) {
-    static_cast<void>(ucp_mem_unmap(context->handle(), handle));
+  if (const ucs_status_t status = detail::library.ucp_mem_query(handle, &attributes); status != UCS_OK) {
+    static_cast<void>(detail::library.ucp_mem_unmap(context->handle(), handle));
     return to_status(status, what);
   }
   auto* block = new Block(std::move(context), handle, std::move(memory));
@@ -71,10 +73,11 @@ Result<MemoryRegion> MemoryRegion::register_memory(std::shared_ptr<Context> cont
 Result<std::vector<std::byte>> MemoryRegion::pack_key() const {
   void* key = nullptr;
   std::size_t size = 0;
-  const ucs_status_t status = ucp_rkey_pack(block_->context->handle(), block_->registration(), &key, &size);
+  const ucs_status_t status =
+      detail::library.ucp_rkey_pack(block_->context->handle(), block_->registration(), &key, &size);
   if (status != UCS_OK) return to_status(status, "the key of a memory region");
   auto framed = detail::frame(detail::Framed::kKey, {static_cast<const std::byte*>(key), size});
-  ucp_rkey_buffer_release(key);
+  detail::library.ucp_rkey_buffer_release(key);
   return framed;
 }
 
@@ -83,7 +86,8 @@ Result<RemoteKey> RemoteKey::unpack(EndpointRef endpoint, Bytes packed) {
   if (!raw.ok()) return raw.status();
   if (endpoint.handle == nullptr) return to_status(UCS_ERR_NOT_CONNECTED, "a remote key");
   ucp_rkey_h key = nullptr;
-  if (const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, raw->data(), &key); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_ep_rkey_unpack(endpoint.handle, raw->data(), &key);
+      status != UCS_OK) {
     return to_status(status, "a remote key");
   }
   auto* core = new detail::KeyCore(key);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ucx/internals.hpp"
+
 namespace weft::ucx::detail {
 
 namespace {
@@ -22,8 +24,8 @@ class Search {
   void everywhere() {
     // Not by UCX's macro, which looks for a member's place in an entry at address 0.
     using Entry = ucs_config_global_list_entry_t;
-    for (const ucs_list_link_t* link = ucs_config_global_list.next; link != &ucs_config_global_list;
-         link = link->next) {
+    const ucs_list_link_t* const list = internals.ucs_config_global_list;
+    for (const ucs_list_link_t* link = list->next; link != list; link = link->next) {
       const auto* entry =
           reinterpret_cast<const Entry*>(reinterpret_cast<const std::byte*>(link) - offsetof(Entry, list));
       look_into(entry->table, entry->prefix != nullptr ? entry->prefix : "", entry->size);
@@ -35,7 +37,7 @@ class Search {
   void look_into(const ucs_config_field_t* fields, std::string_view prefix, std::size_t bytes) {
     if (fields == nullptr) return;
     for (const ucs_config_field_t* field = fields; field->name != nullptr; ++field) {
-      if (field->parser.read == &ucs_config_sscanf_table) {
+      if (field->parser.read == internals.ucs_config_sscanf_table) {
         const auto* inner = static_cast<const ucs_config_field_t*>(field->parser.arg);
         look_into(inner, field->name, bytes);
         if (prefix != field->name) look_into(inner, prefix, bytes);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ucx/settings.hpp"
 
-#include <dlfcn.h>
 #include <ucs/config/parser.h>
-#include <ucs/debug/debug.h>
 #include <uct/api/uct.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <iterator>
 #include <sstream>
@@ -15,8 +12,10 @@
 #include <type_traits>
 
 #include "ucx/environment.hpp"
+#include "ucx/internals.hpp"
 #include "ucx/printed.hpp"
 #include "ucx/setting_values.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/status.hpp"
 
 namespace weft::ucx::detail {
@@ -34,10 +33,12 @@ constexpr const char* kTcpSegmentSetting = kParserKnowsPrefixes ? "TCP_TX_SEG_SI
 std::string print_all(unsigned flags) {
   uct_component_h* components = nullptr;
   unsigned count = 0;
-  if (uct_query_components(&components, &count) == UCS_OK) uct_release_component_list(components);
+  if (detail::internals.uct_query_components(&components, &count) == UCS_OK)
+    detail::internals.uct_release_component_list(components);
   return printed([flags](std::FILE* stream) {
-    ucs_config_parser_print_all_opts(stream, "UCX_", static_cast<ucs_config_print_flags_t>(flags),
-                                     &ucs_config_global_list);
+    detail::internals.ucs_config_parser_print_all_opts(stream, "UCX_",
+                                                       static_cast<ucs_config_print_flags_t>(flags),
+                                                       detail::internals.ucs_config_global_list);
   });
 }
 
@@ -101,8 +102,9 @@ bool opens_tcp(const std::vector<std::string>& transports, const std::vector<std
 /// chose them.
 struct Choice {
   Choice(const ucp_config_t* config, const ContextOptions& options) {
-    const std::string all = printed(
-        [config](std::FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+    const std::string all = printed([config](std::FILE* stream) {
+      detail::library.ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+    });
     const auto in_effect = [&](const std::vector<std::string>& ours, const char* variable) {
       return one_by_one(ours.empty() ? std::vector{value_in(all, variable).value_or("all")} : ours);
     };
@@ -162,7 +164,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 Result<void> set(ucp_config_t* config, const char* name, const std::string& value) {
-  const ucs_status_t status = ucp_config_modify(config, name, value.c_str());
+  const ucs_status_t status = detail::library.ucp_config_modify(config, name, value.c_str());
   if (status == UCS_OK) return {};
   return to_status(status, "the UCX setting " + std::string{name} + "=" + value);
 }
@@ -193,22 +195,12 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
   return {};
 }
 
-void give_back_signals() {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
-    struct sigaction now{};
-    if (::sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0) continue;
-    Dl_info owner{};
-    const void* handler = reinterpret_cast<const void*>(now.sa_sigaction);
-    if (handler == nullptr || ::dladdr(handler, &owner) == 0 || owner.dli_fname == nullptr) continue;
-    if (std::strstr(owner.dli_fname, "libucs.so") != nullptr) ucs_debug_disable_signal(signal);
-  }
-}
-
 }  // namespace weft::ucx::detail
 
 namespace weft::ucx {
 
 std::string settings_before_contexts() {
+  if (!detail::load().ok()) return {};
   return detail::print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ucx/environment.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 namespace weft::ucx {
 
@@ -73,6 +74,12 @@ Meaning meaning_of(ucs_status_t status) {
   }
 }
 
+// A status may be told before there is a UCX to say its words.
+std::string words_of(ucs_status_t status) {
+  if (detail::is_loaded()) return detail::library.ucs_status_string(status);
+  return "UCX status " + std::to_string(static_cast<int>(status));
+}
+
 }  // namespace
 
 Status to_status(ucs_status_t status, std::string_view what) {
@@ -84,7 +91,7 @@ Status to_status(ucs_status_t status, std::string_view what, std::string_view ad
   const auto text = [&] {
     return std::string{what}
         .append(": ")
-        .append(ucs_status_string(status))
+        .append(words_of(status))
         .append(" (")
         .append(advice.empty() ? std::string_view{meaning.advice} : advice)
         .append(")");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/ucx/tag_probe.hpp"
 
+#include "weft/detail/ucx/library.hpp"
+
 namespace weft::ucx {
 
 // The message is UCX's from here on, so the record must not be refused.
@@ -11,8 +13,8 @@ detail::Posted<detail::TagReceive> TagMessage::receive(const Memory& memory) && 
     params.cb.recv = &Operation::received_tag;
     // UCX 1.13 leaves recv_info as it is here when it is done at once; the probe has said it all.
     record.outcome.tag = {.sender_tag = info_.tag, .length = info_.bytes};
-    return ucp_tag_msg_recv_nbx(worker_->handle(), memory.data(), memory.size(),
-                                std::exchange(handle_, nullptr), &params);
+    return detail::library.ucp_tag_msg_recv_nbx(worker_->handle(), memory.data(), memory.size(),
+                                                std::exchange(handle_, nullptr), &params);
   };
   detail::OperationPool& pool = worker_->operations();
   return detail::post_receive<detail::TagReceive>(pool.peek_surely(), pool, call,
@@ -27,13 +29,13 @@ void TagMessage::discard() noexcept {
 
 std::optional<TagReceived> tag_peek(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept {
   ucp_tag_recv_info_t info{};
-  if (ucp_tag_probe_nb(worker.handle(), tag, mask, 0, &info) == nullptr) return std::nullopt;
+  if (detail::library.ucp_tag_probe_nb(worker.handle(), tag, mask, 0, &info) == nullptr) return std::nullopt;
   return TagReceived{.tag = info.sender_tag, .bytes = info.length};
 }
 
 std::optional<TagMessage> try_tag_probe(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept {
   ucp_tag_recv_info_t info{};
-  ucp_tag_message_h message = ucp_tag_probe_nb(worker.handle(), tag, mask, 1, &info);
+  ucp_tag_message_h message = detail::library.ucp_tag_probe_nb(worker.handle(), tag, mask, 1, &info);
   if (message == nullptr) return std::nullopt;
   return TagMessage{worker, message, info};
 }

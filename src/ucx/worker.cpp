@@ -5,6 +5,7 @@
 
 #include "ucx/framed.hpp"
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/tag_probe.hpp"
 
 namespace weft::ucx {
@@ -21,7 +22,8 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, std::shared_ptr<Conte
     params.am_alignment = options.am_alignment;
   }
   ucp_worker_h handle = nullptr;
-  if (const ucs_status_t status = ucp_worker_create(context->handle(), &params, &handle); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_worker_create(context->handle(), &params, &handle);
+      status != UCS_OK) {
     return to_setup_status(status, "making a UCX worker", context->environment_prefix());
   }
   auto worker = std::make_unique<Worker>(Private{}, loop, std::move(context), handle, options);
@@ -42,12 +44,12 @@ Worker::Worker(Private, Loop& loop, std::shared_ptr<Context> context, ucp_worker
 Result<void> Worker::start() {
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
-  if (const ucs_status_t status = ucp_worker_query(handle_, &attributes); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_worker_query(handle_, &attributes); status != UCS_OK) {
     return to_status(status, "a worker's limits");
   }
   operations_->set_am_header_bytes_max(attributes.max_am_header);
   if (context_->features().wakeup) {
-    const ucs_status_t status = ucp_worker_get_efd(handle_, &descriptor_);
+    const ucs_status_t status = detail::library.ucp_worker_get_efd(handle_, &descriptor_);
     if (status != UCS_OK) return to_status(status, "a worker's descriptor");
   }
   auto added = loop_.add_poller(*this);
@@ -66,7 +68,7 @@ Worker::~Worker() {
   detail::TagProbeAwaiter::close(probes_);
   detail::EndpointCore::close_all(endpoints_, *this);
   operations_->end_keys();
-  ucp_worker_destroy(handle_);
+  detail::library.ucp_worker_destroy(handle_);
   detail::EndpointCore::worker_ended(endpoints_);
   operations_->close();
 }
@@ -74,11 +76,12 @@ Worker::~Worker() {
 Result<std::vector<std::byte>> Worker::address() const {
   ucp_address_t* address = nullptr;
   std::size_t size = 0;
-  if (const ucs_status_t status = ucp_worker_get_address(handle_, &address, &size); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_worker_get_address(handle_, &address, &size);
+      status != UCS_OK) {
     return to_status(status, "a worker's address");
   }
   auto framed = detail::frame(detail::Framed::kAddress, {reinterpret_cast<const std::byte*>(address), size});
-  ucp_worker_release_address(handle_, address);
+  detail::library.ucp_worker_release_address(handle_, address);
   return framed;
 }
 
@@ -86,13 +89,13 @@ detail::Posted<detail::Flush> Worker::flush() noexcept {
   const auto call = [&](detail::Operation& record) {
     ucp_request_param_t params = detail::params_for(record, {});
     params.cb.send = &detail::Operation::sent;
-    return ucp_worker_flush_nbx(handle_, &params);
+    return detail::library.ucp_worker_flush_nbx(handle_, &params);
   };
   return detail::post<detail::Flush>(operations_, call, [](detail::Operation& record) { record.kind = {}; });
 }
 
 Result<void> Worker::fence() noexcept {
-  if (const ucs_status_t status = ucp_worker_fence(handle_); status != UCS_OK) {
+  if (const ucs_status_t status = detail::library.ucp_worker_fence(handle_); status != UCS_OK) {
     return to_status(status, "a fence");
   }
   return {};
@@ -102,7 +105,7 @@ std::size_t Worker::poll() {
   std::size_t events = 0;
   operations_->allow_calls(0);
   for (unsigned calls = 0; calls < progress_max_; ++calls) {
-    events = ucp_worker_progress(handle_);
+    events = detail::library.ucp_worker_progress(handle_);
     if (events != 0 || loop_.has_ready()) break;
   }
   events == 0 ? quiet_.goes_on() : quiet_.broken();
@@ -126,7 +129,7 @@ std::size_t Worker::run_hooks() {
 bool Worker::arm() {
   if (operations_->take_brought()) quiet_.broken();
   if (descriptor_ < 0 || !quiet_.holds() || !hooks_.empty()) return false;
-  const ucs_status_t status = ucp_worker_arm(handle_);
+  const ucs_status_t status = detail::library.ucp_worker_arm(handle_);
   if (status != UCS_OK) return status == UCS_ERR_BUSY && quiet_.refused(loop_.now());
   quiet_.armed();
   return true;

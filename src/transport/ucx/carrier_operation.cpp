@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/carrier_operation.hpp"
 
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/posted.hpp"
 
 namespace weft::detail::ucx_carrier {
@@ -39,7 +40,7 @@ ucs_status_t CarrierOperation::fetch() noexcept {
 }
 
 void CarrierOperation::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
-  ucp_request_free(request);
+  ucx::detail::library.ucp_request_free(request);
   static_cast<CarrierOperation*>(operation)->complete(status);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "transport/ucx/limits.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 namespace weft::detail::ucx_carrier {
 
@@ -49,7 +50,7 @@ ucs_status_t PartLanding::begin(ucp_worker_h worker, void* descriptor) noexcept 
   runs_.describe(params);
   operation_.begin(runs_.bytes());
   return operation_.answered(
-      ucp_am_recv_data_nbx(worker, descriptor, runs_.buffer(), runs_.count(), &params));
+      ucx::detail::library.ucp_am_recv_data_nbx(worker, descriptor, runs_.buffer(), runs_.count(), &params));
 }
 
 }  // namespace weft::detail::ucx_carrier

@@ -9,6 +9,7 @@
 #include "transport/carrier_transport.hpp"
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/status.hpp"
 
 namespace weft {
@@ -135,9 +136,9 @@ Status Provider::try_out() const {
   if (!of.ok()) return of.status();
   ucp_worker_params_t params{};
   ucp_worker_h worker = nullptr;
-  const ucs_status_t status = ucp_worker_create((*of)->handle(), &params, &worker);
+  const ucs_status_t status = ucx::detail::library.ucp_worker_create((*of)->handle(), &params, &worker);
   if (status != UCS_OK) return ucx::to_setup_status(status, "making a UCX worker with UcxOptions");
-  ucp_worker_destroy(worker);
+  ucx::detail::library.ucp_worker_destroy(worker);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transport/ucx/limits.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 namespace weft::detail::ucx_carrier {
 
@@ -40,8 +41,9 @@ inline ucs_status_t Sender::post(CarrierOperation& operation, ucp_request_param_
   params.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &CarrierOperation::on_sent;
   params.user_data = &operation;
-  return operation.answered(ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header(),
-                                            kActiveMessageHeaderBytes, buffer, count, &params));
+  return operation.answered(
+      ucx::detail::library.ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header(),
+                                           kActiveMessageHeaderBytes, buffer, count, &params));
 }
 
 // Bytes that a message may have.
@@ -135,7 +137,8 @@ void Sender::flush() noexcept {
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &CarrierOperation::on_sent;
   params.user_data = &flush_;
-  const ucs_status_t status = flush_.answered(ucp_ep_flush_nbx(endpoint_.handle(), &params));
+  const ucs_status_t status =
+      flush_.answered(ucx::detail::library.ucp_ep_flush_nbx(endpoint_.handle(), &params));
   if (status != UCS_INPROGRESS) flush_.complete(status);
 }
 

@@ -6,6 +6,7 @@
 
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/status.hpp"
 
 namespace weft::detail::ucx_carrier {
@@ -31,7 +32,8 @@ Result<std::shared_ptr<SharedWorker>> SharedWorker::make(Loop& loop, std::shared
   handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = &SharedWorker::on_message;
   handler.arg = shared.get();
-  const ucs_status_t status = ucp_worker_set_am_recv_handler(shared->worker().handle(), &handler);
+  const ucs_status_t status =
+      ucx::detail::library.ucp_worker_set_am_recv_handler(shared->worker().handle(), &handler);
   if (status != UCS_OK) return ucx::to_status(status, "set the handler of active messages");
   return shared;
 }
@@ -99,7 +101,7 @@ bool SharedWorker::seems_stuck() noexcept {
   for (unsigned i = 0; i < kWatchQuestions; ++i) {
     if (progress()) continue;
     ++quiet;
-    if (ucp_worker_arm(worker_->handle()) != UCS_ERR_BUSY) return false;
+    if (ucx::detail::library.ucp_worker_arm(worker_->handle()) != UCS_ERR_BUSY) return false;
   }
   return quiet > kWatchQuestions / 2;
 }

@@ -11,6 +11,7 @@
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/ucx.hpp"
 #include "weft/detail/ucx/context.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/worker.hpp"
 
 namespace weft::detail::ucx_carrier {
@@ -55,7 +56,7 @@ class SharedWorker final : private ChunkLender,
   bool progress();
   /// Gives the memory of a message back to UCX.
   void release(std::byte* data) noexcept {
-    ucp_am_data_release((worker_ != nullptr ? worker_ : resting_)->handle(), data);
+    ucx::detail::library.ucp_am_data_release((worker_ != nullptr ? worker_ : resting_)->handle(), data);
   }
   /// The memory of a message as a chunk. Null when too much is lent already, or the worker may have to end
   /// at any time (UcxErrorMode::kNone).

@@ -321,6 +321,50 @@ TEST(UcxListener, AConnectionIsAcceptedAndAnotherRefused) {
   EXPECT_EQ(second.error().code(), StatusCode::kUnavailable);
 }
 
+// Without the flush UCX 1.13 fails most of them: docs/pitfalls/ucx.md.
+TEST(UcxListener, AConnectionCarriesAnySizeBehindAFlush) {
+  Pair pair{testing::ways().back()};
+  const sockaddr_in any = any_port();
+  auto listener = Listener::create(*pair.b, reinterpret_cast<const sockaddr*>(&any), sizeof any).value();
+  const sockaddr_storage at = listener->address().value();
+  Endpoint client =
+      Endpoint::connect(*pair.a, reinterpret_cast<const sockaddr*>(&at), sizeof(sockaddr_in)).value();
+  constexpr int kMessages = 32;
+  const auto serve = [](Pair& both, Listener& door, Endpoint& accepted) -> Task<> {
+    auto request = co_await door.next();
+    EXPECT_TRUE(request.ok());
+    if (!request.ok()) co_return;
+    accepted = Endpoint::accept(*both.b, std::move(*request)).value();
+    const Memory into = Memory::allocate(4096);
+    for (int i = 0; i < kMessages; ++i) {
+      auto received = co_await tag_receive(*both.b, 1, kWholeTag, into);
+      EXPECT_TRUE(received.ok() && received->bytes == 4096U);
+    }
+  };
+  const auto send = [](Pair& both, Endpoint& to) -> Task<> {
+    auto connected = co_await to.flush();
+    EXPECT_TRUE(connected.ok()) << connected.status().to_string();
+    const Memory memory = Memory::allocate(4096);
+    for (int i = 0; i < kMessages; ++i) {
+      EXPECT_TRUE(tag_send(to, 1, memory).abandon().ok());
+      both.a->progress();
+    }
+    auto sent = co_await to.flush();
+    EXPECT_TRUE(sent.ok()) << sent.status().to_string();
+  };
+  Endpoint accepted;
+  const auto both = [&]() -> Task<> {
+    co_await when_all(serve(pair, *listener, accepted), send(pair, client));
+  };
+  pair.run(both());
+  const auto close = [](Endpoint& first, Endpoint& second) -> Task<> {
+    auto one = co_await first.close(CloseMode::kForce);
+    auto other = co_await second.close(CloseMode::kForce);
+    EXPECT_TRUE(one.ok() && other.ok());
+  };
+  pair.run(close(client, accepted));
+}
+
 /// Asks nothing and never sleeps; counts its turns.
 class ForeignPoller final : public Poller {
  public:

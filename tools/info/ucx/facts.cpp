@@ -11,6 +11,7 @@
 #include "load/carrier_options.hpp"
 #include "weft/detail/transport/ucx.hpp"
 #include "weft/detail/ucx/context.hpp"
+#include "weft/detail/ucx/library.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): some systems do not declare it
 
@@ -87,7 +88,7 @@ Result<UcxFacts> ucx_facts(const Options& options) {
   const auto described = detail::describe_ucx(load::ucx_options(options.ucx));
   if (!described.ok()) return described.status();
   UcxFacts facts;
-  facts.version = ::ucp_get_version_string();
+  facts.version = ucx::detail::library.ucp_get_version_string();
   facts.compiled_version = std::to_string(UCP_API_MAJOR) + "." + std::to_string(UCP_API_MINOR);
   facts.resources = parse_resources(described->resources);
   facts.settings = settings_of(described->settings, usual);

@@ -19,6 +19,7 @@
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/memory.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
@@ -75,7 +76,7 @@ class AmStore {
   }
   /// Gives UCX's buffer back, and the record.
   void give_back(AmRecord& record) noexcept {
-    if (record.kind != AmRecord::Data::kCopied) ucp_am_data_release(worker_, record.data);
+    if (record.kind != AmRecord::Data::kCopied) detail::library.ucp_am_data_release(worker_, record.data);
     recycle(record);
   }
   /// The same when UCX has its buffer back already.

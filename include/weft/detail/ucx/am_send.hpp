@@ -13,6 +13,7 @@
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/memory.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
@@ -94,7 +95,8 @@ struct AmData {
     params.datatype = data.datatype;
   }
   params.cb.send = &Operation::sent;
-  return ucp_am_send_nbx(to.handle, id, header, header_size, data.memory.data(), data.count, &params);
+  return detail::library.ucp_am_send_nbx(to.handle, id, header, header_size, data.memory.data(), data.count,
+                                         &params);
 }
 
 /// Posts one with bytes for a header, which are copied into the record.

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
 #include "weft/detail/ucx/remote_memory.hpp"
@@ -55,7 +56,8 @@ struct AtomicCall {
     params.datatype = kWord;
     params.reply_buffer = &record.words[1];
     params.cb.send = &Operation::sent;
-    return ucp_atomic_op_nbx(at.handle, kOp, &record.words[0], 1, address, key.handle, &params);
+    return detail::library.ucp_atomic_op_nbx(at.handle, kOp, &record.words[0], 1, address, key.handle,
+                                             &params);
   }
   // UCX copies the operand, answers "done" and frees the request itself, but calls a completion later all the
   // same: it is given none.
@@ -64,15 +66,15 @@ struct AtomicCall {
     params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
     params.datatype = kWord;
     const ucs_status_ptr_t answer =
-        ucp_atomic_op_nbx(at.handle, kOp, &operand, 1, address, key.handle, &params);
+        detail::library.ucp_atomic_op_nbx(at.handle, kOp, &operand, 1, address, key.handle, &params);
     if (answer == nullptr || is_error(answer)) return answer;
-    ucp_request_free(answer);
+    detail::library.ucp_request_free(answer);
     return nullptr;
   }
   // docs/pitfalls/ucx.md, "Atomics over shared memory". False when the word is not in this host's memory.
   static bool done_here(T operand, std::uint64_t address, KeyCore& key, Operation& record) noexcept {
     void* pointer = nullptr;
-    if (ucp_rkey_ptr(key.handle, address, &pointer) != UCS_OK) return false;
+    if (detail::library.ucp_rkey_ptr(key.handle, address, &pointer) != UCS_OK) return false;
     const std::atomic_ref<T> word{*static_cast<T*>(pointer)};
     T before{};
     if constexpr (kOp == UCP_ATOMIC_OP_AND) before = word.fetch_and(operand);

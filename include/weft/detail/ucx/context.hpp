@@ -52,9 +52,9 @@ struct ContextOptions {
   /// own, 8 KiB. `UCX_TCP_TX_SEG_SIZE` in the environment wins over it, and `UCX_TCP_RX_SEG_SIZE` leaves it
   /// out, as either does in `settings`.
   std::size_t tcp_segment_bytes = 0;
-  /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded. They are
-  /// the process's, so a library has no business with them; false puts back what was there before. For the
-  /// whole process, at the first context that says so.
+  /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded, which the
+  /// first context of the process does. They are the process's, so a library has no business with them; false
+  /// puts back what was there before.
   bool signal_handlers = false;
   /// Lets UCX rewrite mmap, munmap and the like in the process's code to hear of memory that is given back.
   /// Needed only where registrations are cached, which is InfiniBand and the like.

@@ -17,6 +17,7 @@
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/operation_record.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/memory.hpp"
 #include "weft/detail/ucx/status.hpp"
 
@@ -126,7 +127,7 @@ class OperationPool {
   bool progress_until(Done done) noexcept {
     while (calls_left_ > 0 && !loop_.has_ready()) {
       --calls_left_;
-      if (ucp_worker_progress(worker_) != 0) brought_ = true;
+      if (detail::library.ucp_worker_progress(worker_) != 0) brought_ = true;
       if (done()) return true;
     }
     return false;
@@ -178,7 +179,7 @@ class OperationPool {
 
 // UCX calls the completion inside of it.
 [[gnu::always_inline]] inline void Operation::revoke() noexcept {
-  ucp_request_cancel(pool->worker(), request);
+  detail::library.ucp_request_cancel(pool->worker(), request);
 }
 
 [[gnu::always_inline]] inline void Operation::give_back() noexcept {

@@ -11,6 +11,7 @@
 
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/status.hpp"
 
@@ -193,7 +194,7 @@ template <OperationFamily Family, typename Call, typename Keep>
     return Posted<Family>{error_of(answer)};
   }
   if (called_back) {
-    ucp_request_free(answer);
+    detail::library.ucp_request_free(answer);
     return record->status == UCS_OK ? Posted<Family>::done(*record) : Posted<Family>{record->status};
   }
   pool.take(*record, answer);

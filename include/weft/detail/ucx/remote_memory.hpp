@@ -14,6 +14,7 @@
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/ucx/context.hpp"
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/memory.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
@@ -99,7 +100,7 @@ template <auto kCall>
   const auto call = [&](Operation& record) {
     ucp_request_param_t params = params_for(record, memory);
     params.cb.send = &Operation::sent;
-    return kCall(endpoint.handle, memory.data(), memory.size(), address, key.handle, &params);
+    return (library.*kCall)(endpoint.handle, memory.data(), memory.size(), address, key.handle, &params);
   };
   return post<RemoteTransfer>(endpoint.operations, call, [&](Operation& record) {
     keep(record, memory);
@@ -114,7 +115,7 @@ template <auto kCall>
 [[gnu::always_inline]] inline detail::Posted<detail::RemoteTransfer> put(EndpointRef to, const Memory& memory,
                                                                          std::uint64_t address,
                                                                          const RemoteKey& key) noexcept {
-  return detail::post_remote_access<&ucp_put_nbx>(to, memory, address, key.core());
+  return detail::post_remote_access<&detail::Library::ucp_put_nbx>(to, memory, address, key.core());
 }
 
 /// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. Cancel: the coroutine
@@ -123,7 +124,7 @@ template <auto kCall>
                                                                          const Memory& memory,
                                                                          std::uint64_t address,
                                                                          const RemoteKey& key) noexcept {
-  return detail::post_remote_access<&ucp_get_nbx>(from, memory, address, key.core());
+  return detail::post_remote_access<&detail::Library::ucp_get_nbx>(from, memory, address, key.core());
 }
 
 }  // namespace weft::ucx

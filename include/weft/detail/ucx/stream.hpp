@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
 
@@ -43,7 +44,7 @@ struct StreamReceive {
   const auto call = [&](Operation& record) {
     ucp_request_param_t params = detail::params_for(record, memory);
     params.cb.send = &Operation::sent;
-    return ucp_stream_send_nbx(to.handle, memory.data(), memory.size(), &params);
+    return detail::library.ucp_stream_send_nbx(to.handle, memory.data(), memory.size(), &params);
   };
   return detail::post<detail::StreamSend>(to.operations, call,
                                           [&](Operation& record) { detail::keep(record, memory); });
@@ -62,7 +63,8 @@ struct StreamReceive {
       params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
       params.flags = UCP_STREAM_RECV_FLAG_WAITALL;
     }
-    return ucp_stream_recv_nbx(from.handle, memory.data(), memory.size(), &record.outcome.length, &params);
+    return detail::library.ucp_stream_recv_nbx(from.handle, memory.data(), memory.size(),
+                                               &record.outcome.length, &params);
   };
   return detail::post<detail::StreamReceive>(from.operations, call,
                                              [&](Operation& record) { detail::keep(record, memory); });

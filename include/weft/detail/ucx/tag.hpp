@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "weft/detail/ucx/endpoint.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
 #include "weft/detail/ucx/worker.hpp"
@@ -46,7 +47,7 @@ template <auto kSend>
   const auto call = [&](Operation& record) {
     ucp_request_param_t params = params_for(record, memory);
     params.cb.send = &Operation::sent;
-    return kSend(to.handle, memory.data(), memory.size(), tag, &params);
+    return (library.*kSend)(to.handle, memory.data(), memory.size(), tag, &params);
   };
   return post<TagSend>(to.operations, call, [&](Operation& record) { keep(record, memory); });
 }
@@ -57,13 +58,13 @@ template <auto kSend>
 /// when it was received. Cancel: the coroutine goes on, the message is sent all the same.
 [[gnu::always_inline]] inline detail::Posted<detail::TagSend> tag_send(EndpointRef to, std::uint64_t tag,
                                                                        const Memory& memory) noexcept {
-  return detail::post_tag_send<&ucp_tag_send_nbx>(to, tag, memory);
+  return detail::post_tag_send<&detail::Library::ucp_tag_send_nbx>(to, tag, memory);
 }
 
 /// The same, done when a receive at the other side has matched.
 [[gnu::always_inline]] inline detail::Posted<detail::TagSend> tag_send_sync(EndpointRef to, std::uint64_t tag,
                                                                             const Memory& memory) noexcept {
-  return detail::post_tag_send<&ucp_tag_send_sync_nbx>(to, tag, memory);
+  return detail::post_tag_send<&detail::Library::ucp_tag_send_sync_nbx>(to, tag, memory);
 }
 
 /// Receives into `memory` the first message whose tag equals `tag` in the bits of `mask`. Returns
@@ -79,7 +80,8 @@ template <auto kSend>
     // UCX 1.13 tells tag and length by the completion alone.
     params.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     params.cb.recv = &Operation::received_tag;
-    return ucp_tag_recv_nbx(worker.handle(), memory.data(), memory.size(), tag, mask, &params);
+    return detail::library.ucp_tag_recv_nbx(worker.handle(), memory.data(), memory.size(), tag, mask,
+                                            &params);
   };
   const auto keep = [&](Operation& record) { detail::keep(record, memory, /*revocable=*/true); };
   detail::OperationPool& pool = worker.operations();

@@ -16,6 +16,7 @@
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/poller.hpp"
 #include "weft/detail/ucx/context.hpp"
+#include "weft/detail/ucx/library.hpp"
 #include "weft/detail/ucx/operation.hpp"
 #include "weft/detail/ucx/posted.hpp"
 #include "weft/detail/ucx/quiet.hpp"
@@ -115,7 +116,7 @@ class Worker final : public Poller {
 
   /// Lets UCX work outside of the loop's own turn, and says whether something happened. Not inside of UCX.
   bool progress() noexcept {
-    if (ucp_worker_progress(handle_) == 0) return false;
+    if (detail::library.ucp_worker_progress(handle_) == 0) return false;
     quiet_.broken();
     return true;
   }
