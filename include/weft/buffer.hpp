@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Memory that an attachment is, comes in, or goes out of.
 
 #include "weft/detail/calls/attachment.hpp"        // IWYU pragma: export
@@ -8,3 +14,5 @@
 #include "weft/detail/calls/landing_view.hpp"      // IWYU pragma: export
 #include "weft/detail/memory/buffer.hpp"           // IWYU pragma: export
 #include "weft/detail/transport/memory_lease.hpp"  // IWYU pragma: export
+
+#pragma GCC diagnostic pop

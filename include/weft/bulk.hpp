@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Memory that peers read and write by handles. Its target is weft::bulk.
 
 #include "weft/detail/bulk/bulk_handle.hpp"  // IWYU pragma: export
 #include "weft/detail/bulk/bulk_host.hpp"    // IWYU pragma: export
 #include "weft/detail/bulk/bulk_peer.hpp"    // IWYU pragma: export
 #include "weft/detail/bulk/bulk_region.hpp"  // IWYU pragma: export
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 #include <utility>
 
 #include "weft/detail/calls/client/call_client.hpp"
@@ -34,3 +40,5 @@ class Client final : public detail::CallClient,
 };
 
 }  // namespace weft
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Tasks and all that coroutines wait for: each other, events, locks, channels, time, and threads that
 /// compute.
 
@@ -18,3 +24,5 @@
 #include "weft/detail/runtime/on_worker.hpp"      // IWYU pragma: export
 #include "weft/detail/runtime/sleep.hpp"          // IWYU pragma: export
 #include "weft/detail/runtime/with_deadline.hpp"  // IWYU pragma: export
+
+#pragma GCC diagnostic pop

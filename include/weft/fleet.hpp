@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// A client of many servers behind a name, and the policies that pick among them. Its target is weft::fleet.
 
 #include "weft/detail/balancing/balancing_policy.hpp"             // IWYU pragma: export
@@ -17,3 +23,5 @@
 #include "weft/detail/fleet/fleet_on_loop.hpp"                    // IWYU pragma: export
 #include "weft/detail/fleet/fleet_options.hpp"                    // IWYU pragma: export
 #include "weft/detail/fleet/fleet_stats.hpp"                      // IWYU pragma: export
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Loops, the threads that run them or work for them, and what they poll besides.
 
 #include "weft/detail/runtime/clock.hpp"         // IWYU pragma: export
@@ -11,3 +17,5 @@
 #include "weft/detail/runtime/loop_thread.hpp"   // IWYU pragma: export
 #include "weft/detail/runtime/poller.hpp"        // IWYU pragma: export
 #include "weft/detail/runtime/worker_pool.hpp"   // IWYU pragma: export
+
+#pragma GCC diagnostic pop

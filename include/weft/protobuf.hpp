@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Services and stubs of protobuf over calls. Its target is weft::protobuf.
 
 #include "weft/detail/protobuf/call.hpp"             // IWYU pragma: export
@@ -13,3 +19,5 @@
 #include "weft/detail/protobuf/remote_services.hpp"  // IWYU pragma: export
 #include "weft/detail/protobuf/service.hpp"          // IWYU pragma: export
 #include "weft/detail/protobuf/stream.hpp"           // IWYU pragma: export
+
+#pragma GCC diagnostic pop

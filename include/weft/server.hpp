@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 #include <memory>
 #include <utility>
 
@@ -41,3 +47,5 @@ class Server final : public detail::CallServer, public detail::FunctionServer<Se
 };
 
 }  // namespace weft
+
+#pragma GCC diagnostic pop

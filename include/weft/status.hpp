@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Statuses, results of calls, times, bytes of messages, and the log.
 
 #include "weft/detail/base/bytes.hpp"   // IWYU pragma: export
@@ -8,3 +14,5 @@
 #include "weft/detail/base/result.hpp"  // IWYU pragma: export
 #include "weft/detail/base/status.hpp"  // IWYU pragma: export
 #include "weft/detail/base/time.hpp"    // IWYU pragma: export
+
+#pragma GCC diagnostic pop

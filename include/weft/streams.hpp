@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Streams of items in both directions, for coroutines and for threads that block.
 
 #include "weft/detail/functions/blocking_reader.hpp"  // IWYU pragma: export
@@ -10,3 +16,5 @@
 #include "weft/detail/functions/reader.hpp"           // IWYU pragma: export
 #include "weft/detail/functions/stream.hpp"           // IWYU pragma: export
 #include "weft/detail/functions/writer.hpp"           // IWYU pragma: export
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 #include <memory>
 
 #include "weft/detail/calls/transports.hpp"
@@ -46,3 +52,5 @@ struct TransportOptions {
 Transports make_transports(TransportOptions options = {});
 
 }  // namespace weft
+
+#pragma GCC diagnostic pop

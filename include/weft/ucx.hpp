@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// All of the UCX binding.
 #include "weft/detail/ucx/am_receive.hpp"     // IWYU pragma: export
 #include "weft/detail/ucx/am_send.hpp"        // IWYU pragma: export
@@ -16,3 +22,5 @@
 #include "weft/detail/ucx/tag.hpp"            // IWYU pragma: export
 #include "weft/detail/ucx/tag_probe.hpp"      // IWYU pragma: export
 #include "weft/detail/ucx/worker.hpp"         // IWYU pragma: export
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// RDMA verbs as coroutines: everything of the binding.
 
 #include "weft/detail/verbs/address_info.hpp"
@@ -12,3 +18,5 @@
 #include "weft/detail/verbs/queue_pair.hpp"
 #include "weft/detail/verbs/shared_receive_queue.hpp"
 #include "weft/detail/verbs/status.hpp"
+
+#pragma GCC diagnostic pop

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
+// the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
 #include "weft/blocking_client.hpp"
@@ -23,3 +29,5 @@
 #include "weft/detail/transport/memory.hpp"
 #include "weft/server.hpp"
 #include "weft/transports.hpp"
+
+#pragma GCC diagnostic pop

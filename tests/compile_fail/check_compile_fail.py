@@ -5,7 +5,8 @@ check_compile_fail.py <file>... -- <compiler> [compiler options]
 
 `// EXPECT: <regular expression>` is searched for in what the compiler says of the file. With
 WEFT_COMPILE_FAIL_CONTROL defined the same file must compile, so that it fails for its own reason and not for a
-missing header.
+missing header. What the compiler says of one file has at most LINES_MAX lines, or as many as the file allows by `// LINES: <number>`, which
+is for the compiler's own words about a type that cannot be copied or awaited.
 
 All files are compiled at once, each in a namespace of its own behind the headers of all, because reading the headers
 takes most of the time. A file of which that says nothing expected is compiled once more, alone: the compiler
@@ -20,6 +21,8 @@ import tempfile
 
 EXPECTED = re.compile(r"^// EXPECT: (.+)$", re.MULTILINE)
 INCLUDE = re.compile(r"^#include [<\"].*$", re.MULTILINE)
+ALLOWED = re.compile(r"^// LINES: (\d+)$", re.MULTILINE)
+LINES_MAX = 30
 CONTROL = "-DWEFT_COMPILE_FAIL_CONTROL"
 # The first line of what the compiler says of one mistake, or of where it was when it saw it.
 CONTEXT = re.compile(r"^(In file included from |\S+: In |\S+: At )")
@@ -52,6 +55,14 @@ def mistakes(text: str) -> list[str]:
     return ["\n".join(lines) for lines in texts]
 
 
+def too_long(source: pathlib.Path, texts: list[str]) -> str:
+    """Complaint about an answer of the compiler that nobody reads to its end; empty when there is none."""
+    allowed = ALLOWED.search(source.read_text())
+    most = int(allowed[1]) if allowed else LINES_MAX
+    lines = sum(len(text.splitlines()) for text in texts)
+    return f"{source}: the compiler says {lines} lines, and at most {most} are wanted" if lines > most else ""
+
+
 def why_not_as_expected(command: list[str], source: pathlib.Path, expected: str) -> str:
     """Compiles `source` alone; empty when it fails as it says."""
     done, text = compiled(command, source)
@@ -59,7 +70,7 @@ def why_not_as_expected(command: list[str], source: pathlib.Path, expected: str)
         return f"{source} compiles, and must not"
     if not re.search(expected, text):
         return f"{source} fails, but says nothing like /{expected}/:\n{text}"
-    return ""
+    return too_long(source, [text])
 
 
 def failures(sources: list[pathlib.Path], command: list[str]) -> list[str]:
@@ -80,6 +91,8 @@ def failures(sources: list[pathlib.Path], command: list[str]) -> list[str]:
         elif not any(str(source) in text and re.search(expected[1], text) for text in said):
             alone += 1
             found.append(why_not_as_expected(command, source, expected[1]))
+        else:
+            found.append(too_long(source, [text for text in said if str(source) in text]))
     found = [failure for failure in found if failure]
     print(f"{len(sources)} files, {alone} of them compiled alone, {len(found)} failures")
     return found

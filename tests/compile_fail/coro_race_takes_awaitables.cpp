@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LINES: 40
 // EXPECT: (Awaitable|AwaitResult)
 #include "weft/detail/coro/combine.hpp"
 

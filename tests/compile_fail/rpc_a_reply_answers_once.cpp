@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LINES: 45
 // EXPECT: (discards qualifiers|no match for call|no matching function|expects an rvalue)
 #include "weft/detail/functions/reply.hpp"
 

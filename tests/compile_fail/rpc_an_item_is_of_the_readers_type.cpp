@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LINES: 40
 // EXPECT: write
 #include <vector>
 

@@ -9,6 +9,7 @@
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 
 /// The seam on the calling side: a call whose request and answer somebody else writes and reads. Calls of
 /// functions are one user of it, weft::protobuf is another.
@@ -120,7 +121,8 @@ enum class Returns : std::uint8_t { kResult, kAnswer };
 template <CallBody Body, Returns kReturns, typename Details>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] AwaitedCall final
     : Details,
-      AnsweredCall<Body> {
+      AnsweredCall<Body>,
+      public AwaitedFirst {
   using Base = AnsweredCall<Body>;
 
  public:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
 #include "weft/detail/coro/trampoline.hpp"
@@ -143,7 +144,7 @@ struct TaskAccess;
 /// are destroyed, and it leaves every queue in which it waits. Thread: starts, resumes and is destroyed on
 /// one thread.
 template <typename T>
-class [[nodiscard("a Task does nothing until it is awaited")]] Task {
+class [[nodiscard("a Task does nothing until it is awaited")]] Task : public detail::AwaitedFirst {
  public:
   using value_type = T;
   using promise_type = detail::TaskPromise<T>;

@@ -10,6 +10,7 @@
 #include "weft/detail/calls/answer.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
 #include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/fleet/fleet_call.hpp"
 #include "weft/detail/fleet/fleet_options.hpp"
@@ -20,7 +21,8 @@ namespace weft::detail {
 /// when_all(), with_deadline() or block_on(): what FleetClient::call() gives. `Source` makes the `Body` of
 /// each attempt. What it refers to stays there, unchanged, until the call has ended.
 template <typename Body, typename Source, Returns kReturns = Returns::kResult>
-class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...)")]] AwaitedFleetCall final {
+class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...)")]] AwaitedFleetCall final
+    : public AwaitedFirst {
   static constexpr bool kGivesAnswer = kReturns == Returns::kAnswer;
   using R = typename Body::Value;
   using Outcome = std::conditional_t<kGivesAnswer, Result<Answer<R>>, Result<R>>;

@@ -70,7 +70,9 @@ class FunctionCaller {
   template <auto M, typename Details, typename Its, typename... Given>
   auto make_call(const Its& its, Given&&... arguments) {
     refuse_what_dies_twice<Given...>();
-    if constexpr (CallableWith<M, Given...>) {
+    if constexpr (!explain_callable<M>()) {
+      return Task<Result<void>>{};
+    } else if constexpr (CallableWith<M, Given...> && explain_types_of<M>()) {
       return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, its, std::in_place,
                                                  std::forward<Given>(arguments)...};
     } else {

@@ -21,14 +21,14 @@ class FunctionServer {
   /// same options: `register_handler<add, multiply>()`. A name that was registered twice is refused when
   /// serving begins.
   template <auto... M>
-    requires(sizeof...(M) > 0 && (Handler<M> && ...))
+    requires(sizeof...(M) > 0)
   void register_handler(const HandlerOptions& options = {}) {
     (register_function<M>(options), ...);
   }
   /// Registers member functions with their object, which must outlive this:
   /// `register_handler<&Store::get, &Store::put>(&store)`.
   template <auto... M, typename Object>
-    requires(sizeof...(M) > 0 && (Handler<M> && ...))
+    requires(sizeof...(M) > 0)
   void register_handler(Object* object, const HandlerOptions& options = {}) {
     (register_member<M>(object, options), ...);
   }
@@ -50,25 +50,41 @@ class FunctionServer {
     }
   }
 
+  /// Refuses one without a name.
+  template <typename F>
+    requires FunctionObject<F>
+  void register_handler(F&&, const HandlerOptions& = {}) {
+    static_assert(has_a_name<F>,
+                  "weft cannot serve this handler: a lambda or another object has no name, so give it one: "
+                  "register_handler(\"name\", [](int number) { ... })");
+  }
+
  private:
   friend Derived;
   FunctionServer() = default;
 
   Derived& self() { return static_cast<Derived&>(*this); }
 
+  template <typename>
+  static constexpr bool has_a_name = false;
+
   template <auto M>
   void register_function(const HandlerOptions& options) {
-    static_assert(FreeHandler<M>,
-                  "weft cannot serve this handler: a member function is registered with its object, as in "
-                  "register_handler<&T::function>(&object)");
-    if constexpr (FreeHandler<M>) self().register_method(HandlerOf<M>::entry(nullptr, options));
+    if constexpr (explain_handler<M>()) {
+      static_assert(FreeHandler<M>,
+                    "weft cannot serve this handler: a member function is registered with its object, as in "
+                    "register_handler<&T::function>(&object)");
+      if constexpr (FreeHandler<M>) self().register_method(HandlerOf<M>::entry(nullptr, options));
+    }
   }
   template <auto M, typename Object>
   void register_member(Object* object, const HandlerOptions& options) {
-    static_assert(MemberHandlerOf<M, Object>,
-                  "weft cannot serve this handler: it is no member function of this object's class, or the "
-                  "object is const and the function is not");
-    if constexpr (MemberHandlerOf<M, Object>) {
+    if constexpr (explain_handler<M>()) {
+      static_assert(MemberHandlerOf<M, Object>,
+                    "weft cannot serve this handler: it is no member function of this object's class, or the "
+                    "object is const and the function is not");
+    }
+    if constexpr (explain_handler<M>() && MemberHandlerOf<M, Object>) {
       using Declared = typename MethodTraits<M>::Object;
       self().register_method(HandlerOf<M>::entry(
           const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));

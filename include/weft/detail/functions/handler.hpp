@@ -436,6 +436,18 @@ concept Handler = requires {
   typename MethodTraits<M>::Arguments;
   MethodTraits<M>::function;
 };
+/// Fails to compile with the reason in words when `M` cannot be served.
+template <auto M>
+consteval bool explain_handler() {
+  if constexpr (!explain_callable<M>()) {
+    return false;
+  } else if constexpr (!explain_parameters<MethodTraits<M>>(typename MethodTraits<M>::AsDeclared{})) {
+    return false;
+  } else {
+    return explain_types(typename MethodTraits<M>::Arguments{},
+                         decltype(result_types<typename MethodTraits<M>::Result>()){});
+  }
+}
 /// A handler that needs no object.
 template <auto M>
 concept FreeHandler = Handler<M> && std::is_void_v<typename MethodTraits<M>::Object>;

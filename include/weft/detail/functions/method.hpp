@@ -189,7 +189,7 @@ struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {
 
 /// Traits of a handler's type: how it is called, and which types travel.
 template <typename F>
-struct FunctionTraits;
+struct FunctionTraits {};
 template <typename R, typename... Ps>
 struct FunctionTraits<R (*)(Ps...)> : Signature<R, Ps...> {
   using Returned = R;
@@ -214,6 +214,15 @@ struct FunctionTraits<R (C::*)(Ps...) const> : Signature<R, Ps...> {
 template <typename C, typename R, typename... Ps>
 struct FunctionTraits<R (C::*)(Ps...) const noexcept> : FunctionTraits<R (C::*)(Ps...) const> {};
 
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...)&> : FunctionTraits<R (C::*)(Ps...)> {};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) & noexcept> : FunctionTraits<R (C::*)(Ps...)> {};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) const&> : FunctionTraits<R (C::*)(Ps...) const> {};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) const & noexcept> : FunctionTraits<R (C::*)(Ps...) const> {};
+
 template <auto M>
 struct MethodTraits : FunctionTraits<decltype(M)> {
   static constexpr std::string_view name = function_name<M>;
@@ -233,6 +242,35 @@ struct MethodTraits<M> : FunctionTraits<S> {
 
 template <auto F, Idempotent<F> M>
 struct MethodTraits<M> : MethodTraits<F> {};
+
+/// `M` is something that can be called: a function, a member function, or what method<> and remote<> made.
+template <auto M>
+concept Callable = requires { typename MethodTraits<M>::Arguments; };
+
+template <typename... Arguments, typename... Results>
+consteval bool explain_types(TypeList<Arguments...>, codec_detail::Types<Results...>) {
+  return (codec_detail::explain<codec_detail::encode_problem<Arguments>>() && ...) &&
+         (codec_detail::explain<codec_detail::encode_problem<Results>>() && ...);
+}
+
+/// These fail to compile with the reason in words when `M` cannot be called, or types of it cannot be
+/// encoded. They are asked first, near the user's own line, so that compilers list few places between the
+/// two.
+template <auto M>
+consteval bool explain_callable() {
+  static_assert(
+      Callable<M>,
+      "weft cannot serve or call this: it is no function. A lambda has no name, so give it one: "
+      "server.register_handler(\"name\", [](int number) { ... }), and client.call<weft::remote<\"name\", "
+      "int(int)>>(1). Functions that are volatile, that are called on an rvalue (&&), or that take any "
+      "arguments (...) cannot be served");
+  return Callable<M>;
+}
+template <auto M>
+consteval bool explain_types_of() {
+  return explain_types(typename MethodTraits<M>::Arguments{},
+                       decltype(result_types<typename MethodTraits<M>::Result>()){});
+}
 
 template <auto M>
 inline constexpr bool is_idempotent = false;

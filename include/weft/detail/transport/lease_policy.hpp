@@ -19,7 +19,7 @@ class LeasePolicy {
   /// short, or, with `much_only`, when they have fewer bytes than that also together.
   explicit LeasePolicy(std::size_t bytes_min = 16 * 1024, bool gathers = false,
                        bool much_only = false) noexcept
-      : bytes_min_(static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes_min, kLeast, kMost))),
+      : bytes_min_(static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes_min, kLeast, kMost)) & kMost),
         gathers_(gathers),
         much_only_(much_only) {}
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace weft::detail {
+
+template <typename>
+inline constexpr bool is_awaited = false;
+
+/// Base of what has to be awaited. It has the members of a Result, each of which says at compile time that a
+/// co_await is missing.
+struct AwaitedFirst {
+  template <typename Asked = void>
+  bool ok() const {
+    return refuse<Asked>();
+  }
+  template <typename Asked = void>
+  int value() const {
+    return refuse<Asked>();
+  }
+  template <typename Asked = void>
+  int status() const {
+    return refuse<Asked>();
+  }
+  template <typename Asked = void>
+  int operator*() const {
+    return refuse<Asked>();
+  }
+
+ private:
+  template <typename Asked>
+  static consteval bool refuse() {
+    static_assert(is_awaited<Asked>,
+                  "weft gives the outcome of this only when it is awaited: a co_await is missing, as in auto "
+                  "answer = co_await "
+                  "client.call<f>(arguments...)");
+    return false;
+  }
+};
+
+}  // namespace weft::detail
