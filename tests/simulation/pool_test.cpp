@@ -124,6 +124,11 @@ class Pools : public ::testing::Test {
     server_->start().value();
   }
   void crash() { server_.reset(); }
+  /// Connects the pool without a call.
+  void connect() {
+    scope_.spawn(&Pools::connect_pool, pool_.get());
+    run_until_idle();
+  }
   void pass(Duration time) { testing::pass(*loop_, clock_, time); }
   void run_until_idle() { pass(Duration::zero()); }
   Loop& loop() { return *loop_; }
@@ -170,6 +175,11 @@ class Pools : public ::testing::Test {
   CountingNetwork* network_ = nullptr;
 
  private:
+  static Task<void> connect_pool(ConnectionPool* pool) {
+    auto connecting = pool->connect();
+    const Result<void> connected = co_await std::move(connecting);
+    EXPECT_TRUE(connected.ok());
+  }
   static Task<void> keep_outcome(Call<std::uint32_t>* call, Result<std::uint32_t>* result, bool* told) {
     *result = co_await std::move(*call);
     *told = true;
@@ -390,6 +400,18 @@ TEST_F(Pools, IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
   EXPECT_FALSE(loop().next_timer().has_value()) << "a pool without connections costs nothing";
   auto later = begin<&Kept::twice>(1, 7);
   EXPECT_EQ(outcome(later[0]).value(), 14u);
+}
+
+TEST_F(Pools, TheLastConnectionIsNoSpareOne) {
+  serve();
+  make(options());
+  connect();
+  pass(5s);
+  EXPECT_EQ(stats().connections, 1u) << "it carried nothing yet";
+  pass(20s);
+  EXPECT_EQ(stats().connections, 1u);
+  pass(7s);
+  EXPECT_EQ(stats().connections, 0u);
 }
 
 TEST_F(Pools, ConnectionsAreRenewedBeforeTheirLifeIsOverAndNoCallNoticesIt) {

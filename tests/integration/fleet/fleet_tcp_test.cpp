@@ -13,6 +13,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/heap_count.hpp"
+#include "weft/detail/coro/event.hpp"
 #include "weft/detail/fleet/fleet_client.hpp"
 #include "weft/detail/runtime/loop_thread.hpp"
 
@@ -108,6 +109,72 @@ TEST_F(FleetsOverSockets, FailNoIdempotentCallWhileServersAreStoppedAndStartedIn
   ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; }));
   EXPECT_TRUE(load.failures.empty()) << load.failures.front().to_string();
   EXPECT_EQ(fleet_->stats().calls_in_flight, 0u);
+}
+
+/// A handler that answers nothing until it is cancelled.
+struct Hung {
+  Event never;
+  Task<std::uint32_t> twice(std::uint32_t number) {
+    static_cast<void>(co_await never.wait());
+    co_return number * 2;
+  }
+};
+
+/// Calls of 1.5 s, some of which were begun after the first of them had timed out.
+struct ShortCalls {
+  using Twice = std::uint32_t(std::uint32_t);
+
+  static Task<void> make_some(FleetClient* fleet, ShortCalls* outcome) {
+    const FleetCallOptions options{.call = {.timeout = kTimeout}};
+    for (std::uint32_t number = 0; number < 4; ++number) {
+      const bool later = outcome->failed != 0;
+      auto call = fleet->call<remote<"twice_or_never", Twice>>(options, number);
+      const Result<std::uint32_t> answer = co_await std::move(call);
+      outcome->failed += answer.ok() ? 0 : 1;
+      outcome->later += later ? 1 : 0;
+      outcome->later_failed += later && !answer.ok() ? 1 : 0;
+    }
+    --outcome->callers;
+  }
+
+  static constexpr Duration kTimeout = std::chrono::milliseconds{1500};
+  int callers = 0;
+  int failed = 0;
+  int later = 0;
+  int later_failed = 0;
+};
+
+TEST_F(FleetsOverSockets, LeaveHungServersToTheirSilenceAfterOneTimeout) {
+  std::array<Hung, kServers> hung;
+  for (std::size_t at = 0; at < kServers; ++at) {
+    replicas_[at] = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 1});
+    if (at % 2 == 0) {
+      replicas_[at]->register_handler<method<twice, "twice_or_never">>();
+    } else {
+      replicas_[at]->register_handler<method<&Hung::twice, "twice_or_never">>(&hung[at]);
+    }
+    replicas_[at]->start().value();
+    urls_[at] = replicas_[at]->urls().front();
+  }
+  FleetClient& fleet = make();
+  ShortCalls outcome;
+  Scope scope;
+  const auto calls = [&](int callers) {
+    outcome.callers = callers;
+    loop().post([&, callers] {
+      for (int caller = 0; caller < callers; ++caller) scope.spawn(&ShortCalls::make_some, &fleet, &outcome);
+    });
+    EXPECT_TRUE(turn_until(loop(), [&] { return outcome.callers == 0; }));
+  };
+  // Servers that were connected sooner may take all calls of a round.
+  for (int round = 0; round < 1000 && outcome.failed == 0; ++round) calls(16);
+  EXPECT_GT(outcome.failed, 0) << "a call finds out";
+  outcome.later = outcome.later_failed = 0;
+  calls(16);
+  EXPECT_EQ(outcome.later, 64);
+  EXPECT_EQ(outcome.later_failed, 0);
+  fleet_.reset();
+  for (auto& replica : replicas_) replica.reset();
 }
 
 TEST_F(FleetsOverSockets, SayWhichServerFailedACall) {
