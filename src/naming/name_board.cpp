@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "naming/loop_check.hpp"
 #include "weft/detail/base/peer_text.hpp"
 
 namespace weft::detail {
@@ -89,6 +90,7 @@ void NameBoard::close() noexcept {
 }
 
 Task<Result<NameSnapshot>> NameBoard::changed(std::shared_ptr<NameBoard> board, std::uint64_t seen) {
+  if (!board->closed_ && !board->loop_.is_used_here()) co_return Status::of<kOffTheLoop>();
   while (!board->closed_) {
     if (board->list_->version > seen) co_return board->list_;
     auto waited = co_await board->event_.wait();

@@ -27,6 +27,7 @@ class NameBoard final : private Timer {
   NameBoard(Loop& loop, std::string_view name, const NameOptions& options);
   ~NameBoard() = default;
 
+  const Loop& loop() const noexcept { return loop_; }
   const NameOptions& options() const noexcept { return options_; }
   NameSnapshot list() const noexcept { return list_; }
   Status last_failure() const noexcept { return failure_; }

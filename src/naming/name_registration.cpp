@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "naming/endpoint_text.hpp"
+#include "naming/loop_check.hpp"
 #include "naming/registrar.hpp"
 
 namespace weft {
@@ -12,7 +13,9 @@ NameRegistration::NameRegistration(Private, std::shared_ptr<detail::Registrar> r
     : registrar_(std::move(registrar)) {}
 NameRegistration::NameRegistration(NameRegistration&&) noexcept = default;
 NameRegistration::~NameRegistration() {
-  if (registrar_) registrar_->close();
+  if (!registrar_) return;
+  detail::check_end_of_name(registrar_->loop());
+  registrar_->close();
 }
 
 Task<Result<void>> NameRegistration::registered() const {
@@ -33,6 +36,7 @@ Status NameRegistration::last_failure() const noexcept {
 
 Result<NameRegistration> register_name(Loop& loop, std::string_view name, const Endpoint& endpoint,
                                        const RegistrationOptions& options) {
+  if (!loop.is_used_here()) return Status::of<detail::kOffTheLoop>();
   if (!name.starts_with("etcd:")) {
     return Status{StatusCode::kUnimplemented, Layer::kRuntime,
                   "servers register under names of etcd only (etcd://127.0.0.1:2379/services/kv)"};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "naming/endpoint_text.hpp"
+#include "naming/loop_check.hpp"
 #include "naming/name_board.hpp"
 #include "naming/name_source.hpp"
 #include "weft/detail/base/peer_text.hpp"
@@ -50,8 +51,10 @@ NameWatch::NameWatch(Private, std::shared_ptr<detail::NameBoard> board,
     : board_(std::move(board)), source_(std::move(source)) {}
 NameWatch::NameWatch(NameWatch&&) noexcept = default;
 NameWatch::~NameWatch() {
+  if (!board_) return;
+  detail::check_end_of_name(board_->loop());
   source_.reset();
-  if (board_) board_->close();
+  board_->close();
 }
 
 NameSnapshot NameWatch::list() const noexcept {
@@ -68,6 +71,7 @@ NameWatchStats NameWatch::stats() const noexcept {
 }
 
 Result<NameWatch> watch_name(Loop& loop, std::string_view name, const NameOptions& options) {
+  if (!loop.is_used_here()) return Status::of<detail::kOffTheLoop>();
   if (auto checked = check(options); !checked.ok()) return std::move(checked).status();
   auto board = std::make_shared<detail::NameBoard>(loop, name, options);
   auto source = make_source(loop, *board, name);

@@ -6,6 +6,7 @@
 
 #include "naming/endpoint_text.hpp"
 #include "naming/etcd_json.hpp"
+#include "naming/loop_check.hpp"
 #include "weft/detail/runtime/sleep.hpp"
 
 namespace weft::detail {
@@ -109,6 +110,7 @@ void Registrar::note(const Status& outcome) {
 }
 
 Task<Result<void>> Registrar::registered(std::shared_ptr<Registrar> self) {
+  if (!self->closed_ && !self->loop_.is_used_here()) co_return Status::of<kOffTheLoop>();
   if (self->registrations_ == 0 && !self->closed_) {
     auto waited = co_await self->event_.wait();
     if (!waited.ok()) co_return waited;
@@ -118,6 +120,7 @@ Task<Result<void>> Registrar::registered(std::shared_ptr<Registrar> self) {
 }
 
 Task<Result<void>> Registrar::leave(std::shared_ptr<Registrar> self) {
+  if (!self->loop_.is_used_here()) co_return Status::of<kOffTheLoop>();
   self->close();
   const std::int64_t lease = std::exchange(self->lease_, 0);
   if (lease == 0) co_return Result<void>{};

@@ -28,6 +28,7 @@ class Registrar {
   static Task<Result<void>> registered(std::shared_ptr<Registrar> self);
   static Task<Result<void>> leave(std::shared_ptr<Registrar> self);
 
+  const Loop& loop() const noexcept { return loop_; }
   std::uint64_t registrations() const noexcept { return registrations_; }
   std::uint64_t renewals() const noexcept { return renewals_; }
   Status last_failure() const noexcept { return failure_; }

@@ -32,7 +32,8 @@ struct RegistrationOptions {
 /// One server's entry under a name, kept alive until leave() or the end of this; made by register_name().
 /// A registration that is destroyed without leave() waits for nothing, and its entry is gone when the TTL has
 /// passed.
-/// Thread: its loop's; ends before the loop does.
+/// Thread: its loop's; ends before the loop does. A registration that is destroyed on another thread ends the
+/// process. registered() and leave() fail with kFailedPrecondition there.
 class NameRegistration {
   struct Private {
     explicit Private() = default;
@@ -69,7 +70,8 @@ class NameRegistration {
 /// Begins to keep `endpoint` registered under `name`, which is one of etcd: as watch_name() takes it. An etcd
 /// that does not answer is tried again. `loop` outlives the registration.
 /// Errors: kInvalidArgument for a name, endpoint or options that mean nothing, kUnimplemented for a scheme
-/// without registration or when this build lacks its library.
+/// without registration or when this build lacks its library, kFailedPrecondition on another thread than the
+/// loop's. Thread: the loop's.
 Result<NameRegistration> register_name(Loop& loop, std::string_view name, const Endpoint& endpoint,
                                        const RegistrationOptions& options);
 

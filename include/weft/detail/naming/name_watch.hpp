@@ -22,7 +22,7 @@ class NameSource;
 /// happens to the source. Answers of more than some two thousand servers are read, put in order and compared
 /// on a thread of the watch's own, so that the loop goes on meanwhile; a static list is read where it is
 /// watched. Thread: its loop's. Its end waits for nothing but an answer that this thread is just reading; it
-/// ends before its loop does.
+/// ends before its loop does. A watch that is destroyed on another thread than its loop's ends the process.
 class NameWatch {
   struct Private {
     explicit Private() = default;
@@ -38,7 +38,8 @@ class NameWatch {
   NameSnapshot list() const noexcept;
   /// Waits until there is a list newer than version `seen` and returns it; at once when there is one already.
   /// `changed(0)` waits for the first. Any number of coroutines may wait. Cancel: total.
-  /// Errors: to_status(reason) when cancelled, kCancelled when the watch ended meanwhile.
+  /// Errors: to_status(reason) when cancelled, kCancelled when the watch ended meanwhile, kFailedPrecondition
+  /// on another thread than the loop's.
   Task<Result<NameSnapshot>> changed(std::uint64_t seen) const;
   /// Returns why the last attempt or answer was not good; ok when it was, or when there was none yet.
   Status last_failure() const noexcept;
@@ -61,7 +62,8 @@ class NameWatch {
 ///
 /// A source that cannot be reached is no error here: it is tried again. `loop` outlives the watch.
 /// Errors: kInvalidArgument for a name or options that mean nothing, kResourceExhausted for a static list
-/// beyond the limits, kUnimplemented when this build lacks the scheme's library, the system's with errno.
+/// beyond the limits, kUnimplemented when this build lacks the scheme's library, kFailedPrecondition on
+/// another thread than the loop's, the system's with errno. Thread: the loop's.
 Result<NameWatch> watch_name(Loop& loop, std::string_view name, const NameOptions& options);
 inline Result<NameWatch> watch_name(Loop& loop, std::string_view name) {
   const NameOptions options;
