@@ -50,6 +50,7 @@ class CallCounting {
  private:
   void taken(MethodCounters& counters) noexcept {
     last_ = &counters;
+    counts_.note_taken(counters);
     ++counters.taken;
   }
   MethodCounters& of_call(std::uint64_t id) noexcept;

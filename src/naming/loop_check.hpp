@@ -13,12 +13,13 @@ inline constexpr FixedFailure kOffTheLoop{
     StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
     "a name is watched or registered on the thread of its loop only: call this in loop.post(...)"};
 
-/// Ends the process with a message where a watch or a registration ends on another thread than its loop's: its
-/// timers and sockets belong to the loop. A loop that a child of fork inherited has no thread there.
+/// Ends the process with a message where a watch or a registration ends on another thread than its loop's:
+/// its timers and sockets belong to the loop. A loop that a child of fork inherited has no thread there.
 inline void check_end_of_name(const Loop& loop) noexcept {
-  WEFT_ASSERT(loop.is_used_here() || loop.mailbox()->in_child(),
-              "a name watch or a name registration was destroyed on another thread than its loop's: destroy it "
-              "in loop.post(...), or after the loop has stopped");
+  WEFT_ASSERT(
+      loop.is_used_here() || loop.mailbox()->in_child(),
+      "a name watch or a name registration was destroyed on another thread than its loop's: destroy it "
+      "in loop.post(...), or after the loop has stopped");
 }
 
 }  // namespace weft::detail

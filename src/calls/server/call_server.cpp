@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/server/call_server.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <typeindex>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "calls/fault_log.hpp"
 #include "calls/method_table.hpp"
 #include "calls/server/check_options.hpp"
+#include "calls/server/held_loops.hpp"
 #include "calls/server/peer_place.hpp"
 #include "calls/server/server_loops.hpp"
 #include "calls/server/server_shard.hpp"
@@ -21,6 +24,9 @@
 namespace weft::detail {
 
 namespace {
+
+constexpr FixedFailure kStartedTwice{StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
+                                     "a server is started once; make another one"};
 
 // An `accept` that throws admits nobody.
 bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
@@ -36,6 +42,9 @@ bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
 /// The parts of a running server. The first loop listens and deals the peers out to all.
 ///
 ///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///
+/// A stop() in kNew, which lasts until start() has begun to listen, is kept in asked_ and done at the end of
+/// start(). mutex_ guards asked_ and each step between phases, so that stop() is either kept or done.
 ///
 /// What is left is counted in left_: each shard until it is empty, and each request to stop until it has
 /// arrived everywhere. A request that is on its way therefore finds the shards.
@@ -78,9 +87,11 @@ class CallServer::State {
   Result<void> listen_on(const std::string& text);
   void on_incoming(std::unique_ptr<Incoming> incoming);
   void deal_out(std::unique_ptr<Incoming> incoming);
+  void begin_to_run();
   bool hold_open();
   void release();
   void stop_shards(Duration grace);
+  void wait_for_end();
   void take_down();
 
   const Transports transports_;
@@ -104,11 +115,12 @@ class CallServer::State {
   std::atomic<std::size_t> left_ = 0;
   std::atomic<Phase> phase_ = Phase::kNew;
   std::mutex mutex_;
-  std::condition_variable stopped_;
+  std::condition_variable changed_;
+  std::optional<Duration> asked_;
 };
 
 Result<void> CallServer::State::start(PeerBoard& peers) {
-  WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
+  if (phase_ != Phase::kNew) return Status::of<kStartedTwice>();
   Result<void> made;
   try {
     Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
@@ -129,7 +141,14 @@ Result<void> CallServer::State::start(PeerBoard& peers) {
   if (!made.ok()) {
     take_down();
     urls_.clear();
+    return made;
   }
+  std::optional<Duration> grace;
+  {
+    const std::lock_guard lock(mutex_);
+    grace = asked_;
+  }
+  if (grace) stop(*grace);
   return made;
 }
 
@@ -163,12 +182,17 @@ Result<void> CallServer::State::listen() {
       outcome = Status::of<kOutOfMemory>();
       return;
     }
-    phase_ = Phase::kRunning;
+    begin_to_run();
     for (const auto& listener : listeners_) {
       listener->start([this](std::unique_ptr<Incoming> incoming) { on_incoming(std::move(incoming)); });
     }
   });
   return outcome;
+}
+
+void CallServer::State::begin_to_run() {
+  const std::lock_guard lock(mutex_);
+  phase_ = Phase::kRunning;
 }
 
 Result<void> CallServer::State::listen_on(const std::string& text) {
@@ -208,8 +232,16 @@ void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
 }
 
 void CallServer::State::stop(Duration grace) {
-  Phase phase = Phase::kRunning;
-  if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kNew) {
+      asked_ = std::min(asked_.value_or(grace), grace);
+      return;
+    }
+    if (phase_ == Phase::kStopped) return;
+    phase_ = Phase::kStopping;
+    changed_.notify_all();
+  }
   if (!hold_open()) return;
   // Always posted, so that a handler may stop its own server.
   post_surely(loops_[0], [this, grace] {
@@ -241,7 +273,7 @@ void CallServer::State::release() {
   if (left_.fetch_sub(1) != 1) return;
   const std::lock_guard lock(mutex_);
   phase_.store(Phase::kStopped, std::memory_order_release);
-  stopped_.notify_all();
+  changed_.notify_all();
 }
 
 void CallServer::State::wait() {
@@ -253,8 +285,18 @@ void CallServer::State::wait() {
   WEFT_ASSERT(!loops_.are_run_here(),
               "a handler that waits for its own server's end, or destroys the server, would "
               "never end: call stop(), and wait where run() or start() was called");
+  wait_for_end();
+}
+
+void CallServer::State::wait_for_end() {
   std::unique_lock lock(mutex_);
-  stopped_.wait(lock, [this] { return stopped(); });
+  changed_.wait(lock, [this] { return phase_ == Phase::kStopping || stopped(); });
+  HeldLoops held{logger()};
+  while (!changed_.wait_for(lock, HeldLoops::kInterval, [this] { return stopped(); })) {
+    lock.unlock();
+    held.look(loops_, shards_);
+    lock.lock();
+  }
 }
 
 // In a child of fork the threads are missing, and what they had in hand is in no state to be taken down.

@@ -14,6 +14,8 @@ namespace {
 
 /// Time after the forced end at which a handler that still runs is named in the log, again and again.
 constexpr Duration kHeldCallReport = std::chrono::seconds{5};
+/// The same for the first time: handlers that obey their cancel have ended by then.
+constexpr Duration kFirstHeldCallReport = std::chrono::seconds{1};
 
 /// The two sides could not agree on TLS, or on a carrier. Either of them may be set up wrongly, so people
 /// have to see it, and anybody can cause it as often as he connects, so it goes by the log of faults.
@@ -146,12 +148,13 @@ void ServerShard::shorten_grace(TimePoint ends) {
 }
 
 void ServerShard::on_timer() {
+  const Duration next = forced_ ? kHeldCallReport : kFirstHeldCallReport;
   if (!forced_) {
     end_by_force();
   } else {
     report_held_calls();
   }
-  setup_.loop.arm(*this, setup_.loop.now() + kHeldCallReport);
+  setup_.loop.arm(*this, setup_.loop.now() + next);
 }
 
 void ServerShard::end_by_force() {
@@ -175,6 +178,13 @@ void ServerShard::check_stopped() {
   if (!stopping_ || !sessions_.empty() || host_.running.get() != 0 || !graveyard_.empty()) return;
   setup_.loop.disarm(*this);
   if (stopped_) std::exchange(stopped_, {})();
+}
+
+const MethodEntry* ServerShard::taken_last() const noexcept {
+  for (const MethodEntry& method : setup_.methods.entries()) {
+    if (host_.calls.was_last(method)) return &method;
+  }
+  return nullptr;
 }
 
 void ServerShard::count(ServerStats& stats) const {

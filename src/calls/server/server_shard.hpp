@@ -45,6 +45,8 @@ class ServerShard final : private SessionOwner, private Timer {
     sessions_.clear();
     graveyard_.clear();
   }
+  /// Returns the method of the request that was taken last, or null. Thread: any.
+  const MethodEntry* taken_last() const noexcept;
   /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
   void count(ServerStats& stats) const;
 

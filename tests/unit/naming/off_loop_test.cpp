@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that are watched on a thread that does not run their loop.
+#include "off_loop.hpp"
+
 #include <gtest/gtest.h>
 
 #include <optional>
 
 #include "naming_support.hpp"
-#include "off_loop.hpp"
 
 namespace weft {
 namespace {

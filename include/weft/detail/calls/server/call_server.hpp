@@ -73,15 +73,19 @@ class CallServer {
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
-  /// start() may be tried again.
+  /// start() may be tried again. kFailedPrecondition, and nothing changes, when the server was started
+  /// before.
   Result<void> start();
   /// Blocks until the server has stopped. A handler must not call it.
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
   /// answer leave, for at most `grace`; what is still open then is ended by force. A client whose loop does
   /// not turn hears nothing, so its connection stays open for all of that time. Returns at once; wait()
-  /// waits. A second stop() may shorten the grace of the first. It may be called on any thread, also inside a
-  /// handler.
+  /// waits. A second stop() may shorten the grace of the first, and after the end nothing happens. A stop()
+  /// before or during start() is kept: start() then returns ok and the server ends right away, with the
+  /// shortest grace that was given. The log names a handler that is still running 1 s after the grace, and
+  /// wait() names the method that a loop took last when that loop has not turned for 1 s. Thread: any, also
+  /// inside a handler.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Thread: any.
   bool stopped() const;
