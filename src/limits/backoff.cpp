@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weft/detail/base/saturated.hpp"
+
 namespace weft::detail {
 
 Backoff::Backoff(Duration min, Duration max) noexcept
@@ -12,7 +14,7 @@ Duration Backoff::next(std::uint64_t random) noexcept {
   // Half of the longest is compared, for the double of a very long one would overflow.
   wait_ = wait_ > max_ / 2 ? max_ : std::clamp(wait_ * 2, min_, max_);
   const double share = 0.5 + 0.5 * static_cast<double>(random >> 11) * 0x1p-53;
-  return Duration{static_cast<Duration::rep>(static_cast<double>(wait_.count()) * share)};
+  return scaled(wait_, share);
 }
 
 }  // namespace weft::detail

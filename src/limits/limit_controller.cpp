@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/saturated.hpp"
 
 namespace weft::detail {
 
@@ -33,14 +34,16 @@ void LimitController::tick(TimePoint now, std::uint32_t in_flight) noexcept {
 // Without a latency to compare with there is nothing to go back to, and the first probe has its time.
 TimePoint LimitController::next_tick() const noexcept {
   if (!probing_) return probe_at_;
-  return unloaded_ > 0 ? probe_at_ + options_.probe_time_max + Duration{1} : TimePoint::max();
+  if (unloaded_ <= 0) return TimePoint::max();
+  return saturated_sum(saturated_sum(probe_at_, options_.probe_time_max), Duration{1});
 }
 
 void LimitController::ended(TimePoint now, Duration latency, std::uint32_t in_flight) noexcept {
   // Beginnings are not reported, so the highest number in flight is the one right before an end.
   most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
   const double nanoseconds = std::max(1.0, static_cast<double>(latency.count()));
-  if (probing_) return probe(now, now - latency, nanoseconds, in_flight);
+  if (probing_)
+    return probe(now, saturated_sum(now, -std::max(latency, Duration::zero())), nanoseconds, in_flight);
   sum_.add(nanoseconds);
   const bool whole = now - window_began_ >= options_.window && sum_.calls >= options_.window_calls_min;
   if (whole) end_window(now, in_flight);
@@ -70,7 +73,7 @@ void LimitController::end_probe(TimePoint now, std::uint32_t in_flight) noexcept
   // After a server has become slow, its few new calls count more than many old ones.
   if (sum_.calls > 0) unloaded_ = sum_.mean();
   probing_ = false;
-  probe_at_ = now + options_.probe_interval;
+  probe_at_ = saturated_sum(now, options_.probe_interval);
   begin_window(now, in_flight);
 }
 

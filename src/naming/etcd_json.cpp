@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -150,7 +151,8 @@ Result<EtcdRange> read_range(std::string_view text) {
   if (!json.ok()) return std::move(json).status();
   EtcdRange range;
   const Json* header = member(&*json, "header");
-  if (header == nullptr || !read_number(member(header, "revision"), range.revision) || range.revision <= 0) {
+  if (header == nullptr || !read_number(member(header, "revision"), range.revision) || range.revision <= 0 ||
+      range.revision == std::numeric_limits<std::int64_t>::max()) {  // the next one is asked for
     return garbage(text);
   }
   const Json* entries = member(&*json, "kvs");

@@ -83,6 +83,21 @@ TEST_F(Ejections, EndInASlowStart) {
   }
 }
 
+TEST(EjectionTimes, MayBeWithoutEnd) {
+  ListOfServers list{3};
+  detail::OutlierEjection policy{{.failures_in_a_row = 1,
+                                  .ejection_min = Duration::max(),
+                                  .ejection_max = Duration::max(),
+                                  .slow_start = Duration::max()},
+                                 std::make_unique<RoundRobin>()};
+  ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
+  policy.begun(1, kFleetStart);
+  policy.ended(1, {kFleetStart, CallOutcome::kFailure, Duration{1000}});
+  EXPECT_TRUE(policy.is_ejected(1));
+  (void)policy.pick({.now = kFleetStart + std::chrono::hours{1000}});
+  EXPECT_TRUE(policy.is_ejected(1));
+}
+
 TEST_F(Ejections, TakeTwiceAsLongEachTimeUpToTheLongest) {
   for (const int time : {10, 20, 40, 60, 60}) {
     fail(2);

@@ -11,6 +11,7 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/log.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/base/time.hpp"
 
 namespace weft {
@@ -19,6 +20,25 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr TimePoint kNow = TimePoint{} + 100s;
+
+using detail::saturated_difference;
+using detail::saturated_sum;
+using detail::scaled;
+
+TEST(Times, AddUpToTheNearestTimeThereIs) {
+  static_assert(saturated_sum(1s, 2s) == 3s);
+  static_assert(saturated_sum(Duration::max(), 1ns) == Duration::max());
+  static_assert(saturated_sum(Duration::min(), -1ns) == Duration::min());
+  static_assert(saturated_sum(kNow, kNoTimeout) == TimePoint::max());
+  static_assert(saturated_sum(TimePoint{} - 100s, kNoTimeout) == TimePoint::max());
+  static_assert(saturated_sum(TimePoint::min(), -1ns) == TimePoint::min());
+  static_assert(saturated_difference(TimePoint::max(), TimePoint::min()) == Duration::max());
+  static_assert(saturated_difference(TimePoint::min(), kNow) == Duration::min());
+  static_assert(saturated_difference(kNow, kNow - 1s) == 1s);
+  static_assert(scaled(10s, 0.5) == 5s);
+  static_assert(scaled(Duration::max(), 1) == Duration::max());
+  static_assert(scaled(Duration::max(), -2) == Duration::min());
+}
 
 TEST(Deadline, WithoutATimeItIsInfiniteAndNeverExpires) {
   constexpr Deadline deadline;

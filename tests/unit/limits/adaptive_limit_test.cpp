@@ -190,6 +190,13 @@ TEST(AdaptiveLimits, MeasureAgainWhatACallTakesWithoutLoad) {
   EXPECT_GE(server.run(seconds{30}, kCapacity, &limit).good / 30, kCapacity / 4 * 0.85);
 }
 
+TEST(AdaptiveLimits, BearAProbeIntervalWithoutEnd) {
+  ModelServer server{1, kWorkers, milliseconds{10}};
+  AdaptiveLimit limit{{.probe_interval = Duration::max()}, server.now()};
+  server.run(seconds{10}, kCapacity * 2, &limit);
+  EXPECT_GE(server.run(seconds{10}, kCapacity * 2, &limit).good / 10, kCapacity * 0.85);
+}
+
 TEST(AdaptiveLimits, DoNotGrowWhileNobodyReachesThem) {
   AdaptiveLimit limit{{.limit_initial = 32}, kBegin};
   TimePoint now = kBegin;

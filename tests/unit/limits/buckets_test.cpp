@@ -208,6 +208,13 @@ TEST(Backoffs, StayWithinTheirBoundsWhateverTheseAre) {
   EXPECT_EQ(reversed.next(kLeast), seconds{1});
 }
 
+TEST(Backoffs, BearAShortestWaitWithoutEnd) {
+  Backoff backoff{Duration::max(), Duration::max()};
+  for (const std::uint64_t random : {std::uint64_t{0}, ~std::uint64_t{0}}) {
+    EXPECT_GE(backoff.next(random), Duration::max() / 2 - Duration{1024});
+  }
+}
+
 TEST(Backoffs, SpreadManyWhoFailTogether) {
   RandomNumbers random{3};
   std::array<int, 10> tenths{};

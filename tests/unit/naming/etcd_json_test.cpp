@@ -33,8 +33,9 @@ TEST(EtcdJson, RangesThatAreNoneAreRefused) {
   for (const char* text :
        {"", "garbage", "[]", "{}", "null", R"({"header":7})", R"({"header":{"revision":"-1"}})",
         R"({"header":{"revision":"9x"}})", R"({"header":{"revision":"99999999999999999999"}})",
-        R"({"header":{"revision":"1"},"kvs":7})", R"({"header":{"revision":"1"},"kvs":[7]})",
-        R"({"header":{"revision":"1"},"kvs":[{}]})", R"({"header":{"revision":"1"},"kvs":[{"key":"*"}]})",
+        R"({"header":{"revision":"9223372036854775807"}})", R"({"header":{"revision":"1"},"kvs":7})",
+        R"({"header":{"revision":"1"},"kvs":[7]})", R"({"header":{"revision":"1"},"kvs":[{}]})",
+        R"({"header":{"revision":"1"},"kvs":[{"key":"*"}]})",
         R"({"header":{"revision":"1"},"kvs":[{"key":"YQ==","value":"YQ="}]})",
         R"({"header":{"revision":"1"},"kvs":[{"key":"YQ==","value":{}}]})"}) {
     EXPECT_EQ(read_range(text).status().code(), StatusCode::kInvalidArgument) << text;
