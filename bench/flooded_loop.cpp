@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floods one loop of a server with small calls of 128 connections, and says in real time how long a lone
 // caller waits beside them and how late the loop's timers are; each round beside one without the flood.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,12 +12,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 #include <weft/weft.hpp>
+
+#include "load/histogram.hpp"
 
 namespace {
 
@@ -29,9 +31,10 @@ constexpr auto kRound = 2s;
 
 /// Lateness of the server's timers since it was last asked, and of its calls.
 struct Lateness {
-  std::vector<double> late_ms;
+  weft::load::Histogram late_ns;
   /// The same without the time for which the thread wanted to run and the system ran others.
-  std::vector<double> own_ms;
+  weft::load::Histogram own_ns;
+  std::uint64_t later = 0;  ///< of these more than 5 ms
   std::uint64_t floods = 0;
 };
 
@@ -49,38 +52,40 @@ std::uint64_t ask(std::uint64_t number) {
   return number;
 }
 
-/// Milliseconds for which this thread has waited for a processor.
-double waited_ms() {
-  std::ifstream file{"/proc/thread-self/schedstat"};
-  double ran = 0;
-  double waited = 0;
-  file >> ran >> waited;
-  return waited / 1e6;
+/// Nanoseconds for which this thread has waited for a processor: one read of a file that stays open.
+std::int64_t waited_ns() {
+  static const int file = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  std::array<char, 100> text{};
+  unsigned long long ran = 0;
+  unsigned long long waited = 0;
+  if (::pread(file, text.data(), text.size() - 1, 0) <= 0) return 0;
+  std::sscanf(text.data(), "%llu %llu", &ran, &waited);
+  return static_cast<std::int64_t>(waited);
 }
 
-double quantile(std::vector<double>& values, double share) {
-  if (values.empty()) return -1;
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+double quantile_ms(const weft::load::Histogram& values, double share) {
+  if (values.total() == 0) return -1;
+  return static_cast<double>(share < 1 ? values.value_at(share) : values.max()) / 1e6;
 }
 
 std::vector<double> take_figures() {
-  Lateness all = std::exchange(lateness(), {});
-  const auto later = std::ranges::count_if(all.own_ms, [](double ms) { return ms > 5; });
-  return {static_cast<double>(all.floods), quantile(all.late_ms, 0.5), quantile(all.late_ms, 0.99),
-          quantile(all.late_ms, 1),        quantile(all.own_ms, 0.99), quantile(all.own_ms, 1),
-          static_cast<double>(later)};
+  const Lateness all = std::exchange(lateness(), {});
+  return {static_cast<double>(all.floods), quantile_ms(all.late_ns, 0.5), quantile_ms(all.late_ns, 0.99),
+          quantile_ms(all.late_ns, 1),     quantile_ms(all.own_ns, 0.99), quantile_ms(all.own_ns, 1),
+          static_cast<double>(all.later)};
 }
 
 weft::Task<void> beat() {
   for (;;) {
-    const double waited = waited_ms();
+    const std::int64_t waited = waited_ns();
     const auto due = Clock::now() + 1ms;
     const auto slept = co_await weft::sleep_for(1ms);
     if (!slept.ok()) co_return;  // the round is over
-    const double late = std::chrono::duration<double, std::milli>(Clock::now() - due).count();
-    lateness().late_ms.push_back(late);
-    lateness().own_ms.push_back(std::max(late - (waited_ms() - waited), 0.0));
+    const std::int64_t late = std::max<std::int64_t>((Clock::now() - due).count(), 0);
+    const std::int64_t own = std::max<std::int64_t>(late - (waited_ns() - waited), 0);
+    lateness().late_ns.record(static_cast<std::uint64_t>(late));
+    lateness().own_ns.record(static_cast<std::uint64_t>(own));
+    if (own > 5'000'000) ++lateness().later;
   }
 }
 
@@ -143,27 +148,28 @@ void end(pid_t child) {
 }
 
 /// Calls one after the other, a millisecond apart.
-weft::Task<std::vector<double>> ask_alone(weft::Client& client) {
-  std::vector<double> took_ms;
+weft::Task<weft::load::Histogram> ask_alone(weft::Client& client) {
+  weft::load::Histogram took;
   for (const auto until = Clock::now() + kRound; Clock::now() < until;) {
     const auto began = Clock::now();
     const auto answer = co_await client.call<ask>(std::uint64_t{1});
     if (!answer.ok()) std::exit(1);
-    took_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+    took.record(static_cast<std::uint64_t>((Clock::now() - began).count()));
     const auto slept = co_await weft::sleep_for(1ms);
     if (!slept.ok()) break;
   }
-  co_return took_ms;
+  co_return took;
 }
 
 void run_round(weft::Loop& loop, weft::Client& client, const char* name) {
   if (!loop.block_on(client.call<take_figures>()).ok()) std::exit(1);
-  std::vector<double> took = loop.block_on(ask_alone(client));
+  const weft::load::Histogram took = loop.block_on(ask_alone(client));
   const auto figures = loop.block_on(client.call<take_figures>());
   if (!figures.ok()) std::exit(1);
   const std::vector<double>& all = *figures;
   std::printf("%-6s %9.0f %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f %8.0f\n", name, all[0] / 2,
-              quantile(took, 0.5), quantile(took, 0.99), all[1], all[2], all[3], all[4], all[5], all[6]);
+              quantile_ms(took, 0.5), quantile_ms(took, 0.99), all[1], all[2], all[3], all[4], all[5],
+              all[6]);
 }
 
 }  // namespace

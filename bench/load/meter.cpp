@@ -42,7 +42,7 @@ void Meter::on_tick(std::int64_t now_ns) {
     next_tick_ns_ = INT64_MAX;
     return;
   }
-  progress_.show(static_cast<double>(now_ns - begin_ns_) / 1e9, completed_, errors_);
+  progress_.note(now_ns - begin_ns_, completed_, errors_);
   next_tick_ns_ = std::min(now_ns + kProgressNs, begun_ ? end_ns_ : begin_ns_);
 }
 

@@ -33,7 +33,7 @@ class Meter {
   /// A call that was answered wrongly, or not at all.
   void fail(std::uint64_t times = 1) { errors_ += times; }
 
-  /// Must be called about once per turn of the loop; notices when warm-up and measurement end, and shows the
+  /// Must be called about once per turn of the loop; notices when warm-up and measurement end, and notes the
   /// progress. Returns false once the measurement is over.
   bool tick(std::int64_t now_ns) {
     if (now_ns >= next_tick_ns_) on_tick(now_ns);

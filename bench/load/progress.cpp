@@ -1,38 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/progress.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 namespace weft::load {
+namespace {
 
-Progress::Progress(double seconds) : seconds_(seconds), enabled_(seconds > 2 && isatty(STDERR_FILENO) == 1) {}
+constexpr std::chrono::milliseconds kBetween{200};
+
+// A thread inherits the processor that the measured one is pinned to.
+void run_anywhere() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  sched_setaffinity(0, sizeof all, &all);
+}
+
+}  // namespace
+
+Progress::Progress(double seconds) : seconds_(seconds) {
+  if (seconds > 2 && isatty(STDERR_FILENO) == 1) writer_ = std::thread{[this] { run(); }};
+}
 
 Progress::~Progress() {
   clear();
 }
 
-void Progress::show(double elapsed_seconds, std::uint64_t calls, std::uint64_t errors) {
-  if (!enabled_) return;
-  shown_ = true;
-  if (elapsed_seconds < 0) {
-    std::fprintf(stderr, "\r\033[Kwarming up, %.1f s left", -elapsed_seconds);
+void Progress::run() {
+  run_anywhere();
+  std::unique_lock lock{mutex_};
+  while (!ended_.wait_for(lock, kBetween, [this] { return ends_; })) show();
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+}
+
+void Progress::show() const {
+  const double elapsed = static_cast<double>(elapsed_ns_.load(std::memory_order_relaxed)) / 1e9;
+  if (elapsed < 0) {
+    std::fprintf(stderr, "\r\033[Kwarming up, %.1f s left", -elapsed);
   } else {
-    const double rate = elapsed_seconds > 0 ? static_cast<double>(calls) / elapsed_seconds : 0;
+    const auto calls = static_cast<double>(calls_.load(std::memory_order_relaxed));
     std::fprintf(stderr, "\r\033[Kmeasuring: %.1f of %.1f s, %.0f calls/s, %llu errors",
-                 std::min(elapsed_seconds, seconds_), seconds_, rate,
-                 static_cast<unsigned long long>(errors));
+                 std::min(elapsed, seconds_), seconds_, elapsed > 0 ? calls / elapsed : 0,
+                 static_cast<unsigned long long>(errors_.load(std::memory_order_relaxed)));
   }
   std::fflush(stderr);
 }
 
 void Progress::clear() {
-  if (!shown_) return;
-  shown_ = false;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard lock{mutex_};
+    ends_ = true;
+  }
+  ended_.notify_all();
+  writer_.join();
 }
 
 }  // namespace weft::load

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -137,7 +138,10 @@ Result<std::string> listening_url(const Fd& listener, const std::string& asked) 
   if (storage.ss_family == AF_INET6) {
     const auto* name = reinterpret_cast<const sockaddr_in6*>(&storage);
     inet_ntop(AF_INET6, &name->sin6_addr, text, sizeof text);
-    return std::string{kTcp} + "[" + text + "]:" + std::to_string(ntohs(name->sin6_port));
+    char scope[IF_NAMESIZE] = {};
+    const bool scoped = name->sin6_scope_id != 0 && if_indextoname(name->sin6_scope_id, scope) != nullptr;
+    return std::string{kTcp} + "[" + text + (scoped ? "%" : "") + scope +
+           "]:" + std::to_string(ntohs(name->sin6_port));
   }
   return asked;
 }

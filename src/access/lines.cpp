@@ -44,6 +44,12 @@ Status wrong_line(std::size_t number, const std::string& why) {
   return {StatusCode::kInvalidArgument, Layer::kRpc, std::to_string(number) + ": " + why};
 }
 
+Result<void> check_ended(std::string_view text) {
+  if (text.empty() || text.ends_with('\n')) return {};
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  return wrong_line(lines + 1, "the line is not ended, so the file may be cut; end it with a newline");
+}
+
 Result<std::vector<Line>> lines_of(std::string_view text) {
   std::vector<Line> lines;
   for (std::size_t number = 1; !text.empty(); ++number) {

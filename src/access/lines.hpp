@@ -24,4 +24,8 @@ Status wrong_line(std::size_t number, const std::string& why);
 /// kInvalidArgument for a quote that does not end, or control characters. Throws std::bad_alloc.
 Result<std::vector<Line>> lines_of(std::string_view text);
 
+/// Refuses a file's text whose last line is not ended: it may be a part of the file, and a part of a rule or
+/// a token may mean more than the whole. Errors: kInvalidArgument, with the line's number.
+Result<void> check_ended(std::string_view text);
+
 }  // namespace weft::detail

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "access/lines.hpp"
 #include "access/reading.hpp"
 #include "weft/detail/access/policy.hpp"
 
@@ -36,6 +37,9 @@ class PolicyFile final : public Authorizer {
   }
 
   Result<void> take(std::string_view text) {
+    if (const Result<void> ended = detail::check_ended(text); !ended.ok()) {
+      return detail::fault_in(file_.path(), ended.status());
+    }
     Result<Policy> policy = Policy::parse(text);
     if (!policy.ok()) return detail::fault_in(file_.path(), policy.status());
     auto next = std::make_shared<const Policy>(*std::move(policy));

@@ -29,6 +29,7 @@ constexpr FixedFailure kUnknownToken{StatusCode::kUnauthenticated, Layer::kRpc, 
 class TokenTable {
  public:
   static Result<TokenTable> parse(std::string_view text) {
+    if (Result<void> ended = detail::check_ended(text); !ended.ok()) return std::move(ended).status();
     const Result<std::vector<detail::Line>> lines = detail::lines_of(text);
     if (!lines.ok()) return lines.status();
     TokenTable table;

@@ -66,13 +66,13 @@ void AnswerWriter::wake_room_waiter() {
 inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                 std::size_t written, std::size_t kept, wire::AnswerHead& head) {
   if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
-    fail(id, over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's",
-                        kClientsBodyOption));
+    fail(id,
+         over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's", kRaiseBody));
     return false;
   }
   if (attachment_bytes > session_.peer().attachment_bytes_max) [[unlikely]] {
     fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer().attachment_bytes_max,
-                        "the caller's", kClientsAttachmentOption));
+                        "the caller's", kRaiseClientsAttachment));
     return false;
   }
   if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(written + wire::kHeaderBytes, kept))

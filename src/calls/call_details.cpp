@@ -77,15 +77,14 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
   if (const std::size_t room = options.landing.bytes(); room != 0) [[likely]] {
     if (bytes <= room) return Landing::into(RunCursor<std::byte>{options.landing}, bytes);
     landing_refusal_ = over_limit("an answer's attachment", bytes, room, "the caller's landing buffer's",
-                                  "a longer CallOptions::landing");
+                                  "name a longer CallOptions::landing");
     return Landing::skip();
   }
   if (lands_ahead) return Landing::into(answer_attachment.mutable_bytes());
   const RpcLimits& limits = session.limits();
   if (bytes > limits.unrequested_attachment_bytes_max) {
-    landing_refusal_ =
-        over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
-                   "the unrequested attachment", "ClientOptions::limits.unrequested_attachment_bytes_max");
+    landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
+                                  "the unrequested attachment", kNameLanding);
     return Landing::skip();
   }
   const bool is_short = session.connection().capabilities().comes_whole(bytes);

@@ -118,7 +118,7 @@ Status failure_of_encoding() noexcept {
 }
 
 Status unencodable_failure() noexcept {
-  Status failure = over_limit("a request", kUnencodable, 0, "the client's", kClientsBodyOption);
+  Status failure = over_limit("a request", kUnencodable, 0, "the client's", kRaiseBody);
   failure.mark_unprocessed();
   return failure;
 }

@@ -41,9 +41,11 @@ std::string host_key(std::string_view url) {
   const Result<Url> parsed = Url::parse(url);
   if (!parsed.ok()) return std::string{url};
   std::array<char, 16> address{};
-  const std::string name = parsed->host.substr(0, parsed->host.find('%'));
+  const std::size_t scope = std::min(parsed->host.find('%'), parsed->host.size());
+  const std::string name = parsed->host.substr(0, scope);
   if (::inet_pton(AF_INET6, name.c_str(), address.data()) != 1) return parsed->host;
-  return is_v4_mapped(address) ? std::string{address.data() + 12, 4} : std::string{address.data(), 8};
+  if (is_v4_mapped(address)) return std::string{address.data() + 12, 4};
+  return std::string{address.data(), 8} + parsed->host.substr(scope);  // each link is a network
 }
 
 bool CallGate::looks_at_callers() const noexcept {

@@ -27,7 +27,7 @@ std::uint32_t retry_after_milliseconds(Duration wait) {
 }
 
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
-                  std::string_view option) {
+                  std::string_view advice) {
   if (bytes == kUnencodable) {
     return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
               return std::string{what} + " cannot be encoded: it is nested too deep or has too many elements";
@@ -37,7 +37,7 @@ Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limi
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over " +
                    std::string{whose} + " limit of " + std::to_string(limit) +
-                   (option.empty() ? "" : ", which " + std::string{option} + " raises");
+                   (advice.empty() ? "" : "; " + std::string{advice});
           },
           0, Retry::kNever};
 }
@@ -48,7 +48,7 @@ Status attachment_refusal(std::uint64_t bytes, std::uint64_t most, bool answers)
             "the peer's build knows no attachments of items; nothing of the item was sent"};
   }
   return over_limit("an item's attachment", bytes, most, "the peer's",
-                    answers ? kClientsAttachmentOption : kServersAttachmentOption);
+                    answers ? kRaiseClientsAttachment : kRaiseServersAttachment);
 }
 
 Status check_runs(std::string_view what, RunsFault fault) {

@@ -24,16 +24,21 @@ std::uint32_t retry_after_milliseconds(Duration wait);
 /// Bytes of a failure's text that go to the caller when there is no memory for more.
 inline constexpr std::size_t kShortTextBytes = 1024;
 
-/// Options that raise a limit, as people are told of them.
-inline constexpr std::string_view kServersBodyOption = "ServerOptions::limits.body_bytes_max";
-inline constexpr std::string_view kClientsBodyOption = "ClientOptions::limits.body_bytes_max";
-inline constexpr std::string_view kServersAttachmentOption = "ServerOptions::limits.attachment_bytes_max";
-inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::limits.attachment_bytes_max";
+/// Advice about a limit that a call exceeds: each option that has to change, on both sides where both count.
+inline constexpr std::string_view kRaiseBody =
+    "raise ClientOptions::limits.body_bytes_max and ServerOptions::limits.body_bytes_max";
+inline constexpr std::string_view kRaiseServersAttachment =
+    "raise ServerOptions::limits.attachment_bytes_max";
+inline constexpr std::string_view kRaiseClientsAttachment =
+    "raise ClientOptions::limits.attachment_bytes_max";
+inline constexpr std::string_view kNameLanding =
+    "name memory for it by CallOptions::landing, or raise "
+    "ClientOptions::limits.unrequested_attachment_bytes_max";
 
-/// Says that something is too large, against whose limit, and which `option` raises it; empty: none does. A
+/// Says that something is too large, against whose limit, and what to do; empty `advice`: nothing helps. A
 /// value that the codec cannot encode is larger than any limit.
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
-                  std::string_view option);
+                  std::string_view advice);
 
 /// The failure of a stream to which an item with an attachment of `bytes` was written, of which its peer
 /// takes at most `most`, 0 if it knows none. `answers`: this side answers the stream's request.

@@ -120,8 +120,8 @@ Begun refuse_for_memory(PendingCall& call) {
 Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
   // A value that cannot be sent has the largest size that there is, so nothing is added to it before this.
   if (body_bytes > session_.peer().body_bytes_max) {
-    return call.refuse(over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
-                                  kServersBodyOption));
+    return call.refuse(
+        over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's", kRaiseBody));
   }
   LentRuns runs;
   if (session_.output().lends_runs() && session_.connection().capabilities().lends_runs)
@@ -140,7 +140,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   }
   if (body_bytes > session_.peer().body_bytes_max) {
     return call.refuse(over_limit(metadata.empty() ? "a request" : "a request with its metadata", body_bytes,
-                                  session_.peer().body_bytes_max, "the server's", kServersBodyOption));
+                                  session_.peer().body_bytes_max, "the server's", kRaiseBody));
   }
   if (body_bytes > small_body_bytes_) {
     const std::size_t lent = runs != nullptr ? runs->bytes() : 0;
@@ -168,7 +168,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer().attachment_bytes_max) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer().attachment_bytes_max,
-                                    "the server's", kServersAttachmentOption));
+                                    "the server's", kRaiseServersAttachment));
     }
     if (Status misused = check_call_options(options, attachment_bytes, session_); !misused.ok()) {
       return call.refuse(std::move(misused));

@@ -12,8 +12,7 @@ std::byte* ExchangeWriter::begin_item(std::size_t bytes, Attachment* attachment)
   if (exchange_.in_child()) return nullptr;
   const StreamTerms& terms = exchange_.terms();
   if (bytes > terms.item_bytes_max) [[unlikely]] {
-    exchange_.abandon(over_limit("an item", bytes, terms.item_bytes_max, "the peer's",
-                                 terms.answers ? kClientsBodyOption : kServersBodyOption));
+    exchange_.abandon(over_limit("an item", bytes, terms.item_bytes_max, "the peer's", kRaiseBody));
     return nullptr;
   }
   if (attachment != nullptr && attachment->fault() != RunsFault::kNone) [[unlikely]] {

@@ -75,7 +75,7 @@ Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_byte
   }
   const RpcLimits& limits = session_->limits();
   if (body_bytes > limits.body_bytes_max) {
-    return call.refuse(over_limit("a request", body_bytes, limits.body_bytes_max, "this side's", {}));
+    return call.refuse(over_limit("a request", body_bytes, limits.body_bytes_max, "this side's", kRaiseBody));
   }
   if (waiting_->calls.count() >= limits.calls_waiting_max) {
     return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,

@@ -239,7 +239,7 @@ void ServedCall::let_go_unanswered() {
 
 Status ServedCall::make_answer(std::size_t bytes, AnswerBody& body) {
   const std::size_t most = request_.answer_bytes_max;
-  if (bytes > most) return over_limit("the answer", bytes, most, "the server's", kServersBodyOption);
+  if (bytes > most) return over_limit("the answer", bytes, most, "the server's", kRaiseBody);
   // In the whole process's budget, for this loop's part is the loop's alone.
   MemoryBudget* const budget = Loop::current() == loop_ ? nullptr : host_->memory->shared().get();
   if (!body.make(bytes, budget)) return Status::of<kNoMemoryForAnswer>();

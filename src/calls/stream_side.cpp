@@ -117,8 +117,7 @@ StreamSide::Writing StreamSide::writing() noexcept {
 std::byte* StreamSide::begin_item(std::size_t bytes, const Attachment* attachment) noexcept {
   SessionStreams& streams = *place_.streams;
   if (bytes > streams.peer().item_bytes_max) [[unlikely]] {
-    fail_writing(over_limit("an item", bytes, streams.peer().item_bytes_max, "the peer's",
-                            place_.answers ? kClientsBodyOption : kServersBodyOption));
+    fail_writing(over_limit("an item", bytes, streams.peer().item_bytes_max, "the peer's", kRaiseBody));
     return nullptr;
   }
   FrameOutput& output = streams.output();

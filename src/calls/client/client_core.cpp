@@ -49,8 +49,8 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
   if (state_ == State::kClosed) return call.refuse(closed_status());
   if (const Status& misuse = host_->prepare(); !misuse.ok()) return call.refuse(misuse);
   if (body_bytes > options_.limits.body_bytes_max) {
-    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's",
-                                  kClientsBodyOption));
+    return call.refuse(
+        over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's", kRaiseBody));
   }
   if (waiting_.count() >= options_.limits.calls_waiting_max) {
     return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,

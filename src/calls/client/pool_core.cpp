@@ -58,7 +58,7 @@ Begun PoolCore::begin_without_session(PendingCall& call, std::size_t body_bytes)
   const RpcLimits& limits = options_.client.limits;
   if (body_bytes > limits.body_bytes_max) {
     return call.refuse(
-        over_limit("a request", body_bytes, limits.body_bytes_max, "the client's", kClientsBodyOption));
+        over_limit("a request", body_bytes, limits.body_bytes_max, "the client's", kRaiseBody));
   }
   return lane_of(call).begin(call, body_bytes);
 }

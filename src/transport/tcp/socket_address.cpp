@@ -2,6 +2,7 @@
 #include "transport/tcp/socket_address.hpp"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/un.h>
@@ -77,6 +78,29 @@ Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint
   return found;
 }
 
+bool lacks_scope(const SocketAddress& address) {
+  if (address.family() != AF_INET6) return false;
+  const auto native = to_native<sockaddr_in6>(address);
+  return IN6_IS_ADDR_LINKLOCAL(&native.sin6_addr) && native.sin6_scope_id == 0;
+}
+
+// No name has a colon, so none is looked up for it. An interface may come later.
+Status no_such_address(const std::string& host) {
+  const std::size_t scope = host.find('%');
+  if (scope == host.npos) return wrong("\"" + host + "\" is no IPv6 address");
+  return {StatusCode::kUnavailable, Layer::kTransport,
+          "\"" + host + "\": this machine has no interface \"" + host.substr(scope + 1) + "\""};
+}
+
+/// Returns "%" and the name of the interface that an address of one link belongs to; its number when it has
+/// gone.
+std::string scope_of(const sockaddr_in6& native) {
+  if (native.sin6_scope_id == 0) return {};
+  char name[IF_NAMESIZE] = "";
+  if (::if_indextoname(native.sin6_scope_id, name) != nullptr) return std::string{"%"} + name;
+  return "%" + std::to_string(native.sin6_scope_id);
+}
+
 }  // namespace
 
 Result<std::vector<SocketAddress>> addresses_of(const Url& url) {
@@ -88,7 +112,12 @@ Result<std::vector<SocketAddress>> addresses_of(const Url& url) {
   int outcome = 0;
   if (url.host != "localhost") {
     auto found = ask_system(url.host, url.port, AI_NUMERICHOST, outcome);
+    if (found.ok() && lacks_scope(found->front())) {
+      return wrong("\"" + url.host +
+                   "\" is an address of one link: name the interface too, as in fe80::1%eth0");
+    }
     if (found.ok() || outcome != EAI_NONAME) return found;
+    if (url.host.find(':') != url.host.npos) return no_such_address(url.host);
     return std::vector<SocketAddress>{};
   }
   auto found = ask_system("127.0.0.1", url.port, AI_NUMERICHOST, outcome);
@@ -128,7 +157,7 @@ Url url_of(const SocketAddress& address) {
   if (address.family() == AF_INET6) {
     const auto native = to_native<sockaddr_in6>(address);
     ::inet_ntop(AF_INET6, &native.sin6_addr, text, sizeof text);
-    return {"tcp", text, ntohs(native.sin6_port)};
+    return {"tcp", text + scope_of(native), ntohs(native.sin6_port)};
   }
   const auto native = to_native<sockaddr_un>(address);
   const std::size_t head = offsetof(sockaddr_un, sun_path);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp/tcp_listener.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -55,15 +54,14 @@ bool is_about_one_peer(int error) {
   }
 }
 
-// Removes the file of a Unix socket that nobody listens on any more; leaves everything else alone.
-void remove_stale_socket(const SocketAddress& address) {
-  const std::string path = url_of(address).host;
-  struct stat info{};
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
-  auto probe = open_socket(AF_UNIX);
-  if (!probe) return;
-  const bool refused = ::connect(probe->fd(), address.get(), address.length) != 0 && errno == ECONNREFUSED;
-  if (refused) ::unlink(path.c_str());
+Status listen_on_port(int fd, const SocketAddress& address, const TcpOptions& options) {
+  const int on = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (options.reuse_port && ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+    return errno_status(Layer::kTransport, "set socket option SO_REUSEPORT", errno);
+  }
+  if (::bind(fd, address.get(), address.length) != 0) return errno_status(Layer::kTransport, "bind", errno);
+  return ::listen(fd, options.backlog) == 0 ? Status{} : errno_status(Layer::kTransport, "listen", errno);
 }
 
 }  // namespace
@@ -85,28 +83,22 @@ Status TcpListener::open(const SocketAddress& address, const TcpOptions& options
   auto socket = open_socket(address.family());
   if (!socket) return std::move(socket).status();
   const int fd = socket->fd();
-  const int on = 1;
-  if (address.family() == AF_UNIX) {
-    remove_stale_socket(address);
-  } else {
-    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (options.reuse_port && ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
-      return errno_status(Layer::kTransport, "set socket option SO_REUSEPORT", errno);
-    }
-  }
   Status status = apply(options, fd, address.family());
   if (!status.ok()) return status;
-  if (::bind(fd, address.get(), address.length) != 0) return errno_status(Layer::kTransport, "bind", errno);
-  if (address.family() == AF_UNIX) path_to_remove_ = url_of(address).host;
-  if (::listen(fd, options.backlog) != 0) return errno_status(Layer::kTransport, "listen", errno);
+  if (address.family() == AF_UNIX) {
+    status = path_.listen(fd, address, options.backlog, options.take_over);
+    address_ = address;
+  } else {
+    status = listen_on_port(fd, address, options);
+    address_ = local_address_of(fd);
+  }
+  if (!status.ok()) return status;
   socket_ = *std::move(socket);
-  address_ = local_address_of(fd);
   return loop_.watch(*this, fd).status();
 }
 
 TcpListener::~TcpListener() {
   loop_.unwatch(*this);
-  if (!path_to_remove_.empty() && !made_in_.in_child()) ::unlink(path_to_remove_.c_str());
 }
 
 void TcpListener::start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) {

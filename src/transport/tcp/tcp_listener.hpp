@@ -2,10 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "transport/tcp/socket.hpp"
-#include "weft/detail/base/fork_mark.hpp"
+#include "transport/tcp/socket_path.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
@@ -38,9 +37,8 @@ class TcpListener final : public Listener, private FdWatch, private Timer, priva
   Loop& loop_;
   Logger* const logger_;
   Socket socket_;
-  const ForkMark made_in_;
+  SocketPath path_;  ///< of a Unix socket; gone before the socket
   SocketAddress address_;
-  std::string path_to_remove_;
   TimePoint report_again_at_{};
   UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming_;
 };

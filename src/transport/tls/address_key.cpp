@@ -12,6 +12,8 @@ namespace weft::detail::tls {
 
 namespace {
 
+constexpr std::uint64_t kFnvPrime = 0x100000001b3;
+
 // The first bits of no peer's IPv6 address.
 constexpr std::uint64_t kIpv4 = std::uint64_t{0xffff} << 48;
 
@@ -29,7 +31,8 @@ std::uint64_t address_key(std::string_view endpoint) noexcept {
   if (scheme == std::string_view::npos || colon < scheme + 3) return 0;
   std::string_view host = endpoint.substr(scheme + 3, colon - scheme - 3);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  host = host.substr(0, host.find('%'));
+  const std::string_view scope = host.substr(std::min(host.find('%'), host.size()));
+  host.remove_suffix(scope.size());
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (host.size() >= text.size()) return 0;
   std::ranges::copy(host, text.begin());
@@ -42,6 +45,8 @@ std::uint64_t address_key(std::string_view endpoint) noexcept {
   if (IN6_IS_ADDR_V4MAPPED(&ipv6)) return of_ipv4(ipv6.s6_addr + 12);
   std::uint64_t network = 0;
   for (int i = 0; i < 8; ++i) network = network << 8 | ipv6.s6_addr[i];
+  // Each link has the same network.
+  for (const char c : scope) network = (network ^ static_cast<unsigned char>(c)) * kFnvPrime;
   return network + 1;  // that of ::1 is zero
 }
 

@@ -7,13 +7,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "transport/tls/failure.hpp"
+#include "weft/detail/base/file_text.hpp"
+#include "weft/detail/base/secret.hpp"
 
 namespace weft::detail::tls {
 
@@ -27,53 +28,35 @@ Status wrong(const std::string& text) {
   return {StatusCode::kInvalidArgument, Layer::kTransport, text};
 }
 
-// A text that may be a key: its memory is zeroed at the end.
-struct Text {
-  /// A string that grew would leave its beginning behind.
-  explicit Text(std::size_t room = 0) { bytes.reserve(room); }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
-  Text(Text&&) = default;
-  ~Text() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
-  void append(const char* part, std::size_t size) {
-    if (size > bytes.capacity() - bytes.size()) {
-      Text larger{2 * (bytes.size() + size)};
-      larger.bytes = bytes;
-      bytes.swap(larger.bytes);
-    }
-    bytes.append(part, size);
-  }
-  std::string bytes;
-};
+constexpr std::size_t kFileBytesMax = std::size_t{64} << 20;
 
-struct CloseFile {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
+constexpr std::string_view kPemEnd = "-----END ";
 
-// Of an option that is a file or, beside it, its contents.
-Result<Text> read_text(const std::string& option, const std::string& file, const std::string& pem) {
-  if (!pem.empty()) {
-    Text text{pem.size()};
-    text.bytes = pem;
-    return text;
-  }
-  const std::unique_ptr<std::FILE, CloseFile> opened{std::fopen(file.c_str(), "re")};
-  const auto unreadable = [&] {
-    return Status{StatusCode::kInvalidArgument, Layer::kTransport,
-                  errno_status(Layer::kTransport, option + " \"" + file + "\"", errno).message(), errno};
-  };
-  if (opened == nullptr) return unreadable();
-  std::setvbuf(opened.get(), nullptr, _IONBF, 0);  // its buffer would be left with the text in it
-  Text text;
-  char part[4096];
-  std::size_t got = 0;
-  while ((got = std::fread(part, 1, sizeof part, opened.get())) > 0) text.append(part, got);
-  OPENSSL_cleanse(part, sizeof part);
-  if (std::ferror(opened.get()) != 0) return unreadable();
-  return text;
+// The last line of a PEM text is ended, or the end of an object. A text that was cut within the beginning of
+// an object would pass for one without that object.
+bool is_whole(std::string_view text) {
+  const std::size_t line = text.rfind('\n') + 1;  // zero without one
+  const std::string_view last = text.substr(line);
+  return last.empty() ||
+         (last.starts_with(kPemEnd) && last.size() > kPemEnd.size() && last.ends_with("-----"));
 }
 
-Owned<BIO> reader_of(const std::string& bytes) {
+// Of an option that is a file or, beside it, its contents.
+Result<Secret> read_text(const std::string& option, const std::string& file, const std::string& pem) {
+  if (!pem.empty()) return Secret{pem};
+  Result<FileText> read = read_file(Layer::kTransport, file, kFileBytesMax);
+  if (!read.ok()) {
+    const Status& why = read.status();
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport, option + ": " + std::string{why.message()},
+                  why.native()};
+  }
+  if (!is_whole(read->text.view())) {
+    return wrong(option + ": " + file + " ends within a line, so the file may be cut; end it with a newline");
+  }
+  return std::move(read->text);
+}
+
+Owned<BIO> reader_of(std::string_view bytes) {
   return Owned<BIO>{BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size()))};
 }
 
@@ -90,7 +73,7 @@ int no_password(char*, int, int, void*) {
   return -1;
 }
 
-Status use_chain(SSL_CTX& context, const std::string& option, const std::string& bytes) {
+Status use_chain(SSL_CTX& context, const std::string& option, std::string_view bytes) {
   const Owned<BIO> reader = reader_of(bytes);
   if (reader == nullptr) return setup_failure(option);
   const Owned<X509> own{PEM_read_bio_X509_AUX(reader.get(), nullptr, no_password, nullptr)};
@@ -104,7 +87,7 @@ Status use_chain(SSL_CTX& context, const std::string& option, const std::string&
   }
 }
 
-Status use_key(SSL_CTX& context, const std::string& option, const std::string& bytes) {
+Status use_key(SSL_CTX& context, const std::string& option, std::string_view bytes) {
   const Owned<BIO> reader = reader_of(bytes);
   if (reader == nullptr) return setup_failure(option);
   const Owned<EVP_PKEY> key{PEM_read_bio_PrivateKey(reader.get(), nullptr, no_password, nullptr)};
@@ -129,8 +112,8 @@ Status use_certificate(SSL_CTX& context, const TlsCertificate& certificate) {
   if (!chain.ok()) return chain.status();
   const auto key = read_text(key_option, certificate.key_file, certificate.key_pem);
   if (!key.ok()) return key.status();
-  if (Status used = use_chain(context, chain_option, chain->bytes); !used.ok()) return used;
-  return use_key(context, key_option, key->bytes);
+  if (Status used = use_chain(context, chain_option, chain->view()); !used.ok()) return used;
+  return use_key(context, key_option, key->view());
 }
 
 // `tell`: a server tells its clients which CAs it believes.
@@ -138,7 +121,7 @@ Status use_cas(SSL_CTX& context, const TlsOptions& options, bool tell) {
   const std::string option = options.ca_pem.empty() ? "TlsOptions::ca_file" : "TlsOptions::ca_pem";
   const auto text = read_text(option, options.ca_file, options.ca_pem);
   if (!text.ok()) return text.status();
-  const Owned<BIO> reader = reader_of(text->bytes);
+  const Owned<BIO> reader = reader_of(text->view());
   if (reader == nullptr) return setup_failure(option);
   X509_STORE* const store = SSL_CTX_get_cert_store(&context);
   for (bool first = true;; first = false) {
@@ -156,7 +139,7 @@ Status use_revoked(SSL_CTX& context, const TlsOptions& options) {
   const std::string option = options.crl_pem.empty() ? "TlsOptions::crl_file" : "TlsOptions::crl_pem";
   const auto text = read_text(option, options.crl_file, options.crl_pem);
   if (!text.ok()) return text.status();
-  const Owned<BIO> reader = reader_of(text->bytes);
+  const Owned<BIO> reader = reader_of(text->view());
   if (reader == nullptr) return setup_failure(option);
   X509_STORE* const store = SSL_CTX_get_cert_store(&context);
   if (X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) != 1) {

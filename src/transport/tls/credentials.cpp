@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "transport/tls/context.hpp"
+#include "transport/tls/fitness.hpp"
 #include "weft/detail/transport/tls_credentials.hpp"
 
 namespace weft {
@@ -29,13 +30,45 @@ Result<std::shared_ptr<Role>> get_or_make(std::mutex& reading, std::mutex& mutex
   return made;
 }
 
+Status fitness(const std::shared_ptr<ServerNames>& names) {
+  for (const auto& context : names->contexts()) {
+    if (Status fitness = fitness_of(*context, Side::kServer); !fitness.ok()) return fitness;
+  }
+  return {};
+}
+
+Status fitness(const std::shared_ptr<ClientContext>& client) {
+  return fitness_of(client->context(), Side::kClient);
+}
+
+// Replaces `kept`, if there is one, by what `make` makes. Files that can be read but not used replace only
+// those that cannot be used either; `doubt` is then what is wrong with them.
+template <typename Role, typename Make>
+Status renew(std::shared_ptr<Role>& kept, const Make& make, Status& doubt) {
+  if (kept == nullptr) return {};
+  Result<std::shared_ptr<Role>> made = make();
+  if (!made.ok()) return std::move(made).status();
+  if (Status judged = fitness(*made); !judged.ok()) {
+    if (fitness(kept).ok()) return judged;
+    doubt = std::move(judged);
+  }
+  kept = *std::move(made);
+  return {};
+}
+
+constexpr Duration kBetweenReads = std::chrono::seconds{1};
+constexpr Duration kBetweenFaultLines = std::chrono::seconds{1};
+constexpr Duration kBetweenReminders = std::chrono::hours{1};
+
 }  // namespace
 
 Result<std::shared_ptr<ServerNames>> Credentials::server(TimePoint now) {
   look(now);
   auto names = get_or_make(reading_, mutex_, server_, [this] {
     if (marks_.empty()) marks_ = FileMarks{options_};
-    return make_server_contexts(options_);
+    auto made = make_server_contexts(options_);
+    if (made.ok()) warn(fitness(*made));
+    return made;
   });
   if (names.ok()) (*names)->ticket_keys().see(now);
   return names;
@@ -45,7 +78,9 @@ Result<std::shared_ptr<ClientContext>> Credentials::client(TimePoint now) {
   look(now);
   return get_or_make(reading_, mutex_, client_, [this] {
     if (marks_.empty()) marks_ = FileMarks{options_};
-    return make_client_context(options_);
+    auto made = make_client_context(options_);
+    if (made.ok()) warn(fitness(*made));
+    return made;
   });
 }
 
@@ -60,12 +95,39 @@ bool Credentials::look_is_due(TimePoint now) {
 void Credentials::look(TimePoint now) {
   if (!look_is_due(now)) return;
   const std::unique_lock once{reading_, std::try_to_lock};
-  if (!once.owns_lock() || FileMarks{options_} == marks_) return;
-  const Status status = load();
-  if (status.ok() || options_.logger == nullptr) return;
-  write_line(*options_.logger, LogLevel::kError, [&] {
-    return "TLS: files have changed and are not good, so the last good ones stay: " + status.to_string();
-  });
+  if (!once.owns_lock()) return;
+  FileMarks marks{options_};
+  const bool changed = marks != marks_;
+  if (changed && marks != seen_ && marks.may_be_half_written_since(marks_)) {
+    seen_ = std::move(marks);
+  } else if (changed || now >= retry_at_) {
+    const bool mends = load().retry() == Retry::kBackoff;
+    retry_at_ = mends ? now + kBetweenReads : TimePoint::max();
+  }
+  say(now);
+}
+
+void Credentials::say(TimePoint now) {
+  const Status failure = last_failure();
+  if (failure.ok()) return said_.clear();
+  if (options_.logger == nullptr || (said_at_ != TimePoint{} && now - said_at_ < kBetweenFaultLines)) return;
+  std::string text = failure.to_string();
+  if (text == said_ && now - said_at_ < kBetweenReminders) return;
+  write_line(*options_.logger, LogLevel::kError,
+             [&] { return "TLS: files have changed and are not good, so the last good ones stay: " + text; });
+  said_ = std::move(text);
+  said_at_ = now;
+}
+
+void Credentials::warn(const Status& fitness) const {
+  if (fitness.ok() || options_.logger == nullptr) return;
+  write_line(*options_.logger, LogLevel::kWarning,
+             [&] { return "TLS: connections will fail: " + fitness.to_string(); });
+}
+
+Status Credentials::last_failure() noexcept {
+  const std::lock_guard lock{mutex_};
+  return failure_;
 }
 
 Status Credentials::reload() {
@@ -83,27 +145,15 @@ Status Credentials::load() {
     server = server_;
     client = client_;
   }
-  Status status;
-  if (server != nullptr) {
-    auto made = make_server_contexts(options_);
-    if (made.ok()) {
-      server = *std::move(made);
-    } else {
-      status = std::move(made).status();
-    }
-  }
-  if (client != nullptr && status.ok()) {
-    auto made = make_client_context(options_);
-    if (made.ok()) {
-      client = *std::move(made);
-    } else {
-      status = std::move(made).status();
-    }
-  }
+  Status doubt;
+  Status status = renew(server, [this] { return make_server_contexts(options_); }, doubt);
+  if (status.ok()) status = renew(client, [this] { return make_client_context(options_); }, doubt);
+  if (status.ok()) warn(doubt);
   marks_ = std::move(marks);
   Tally::count(status.ok() ? tally_.reloads : tally_.reloads_failed);
-  if (!status.ok()) return status;
   const std::lock_guard lock{mutex_};
+  failure_ = status;
+  if (!status.ok()) return status;
   server_.swap(server);
   client_.swap(client);
   return {};
@@ -118,6 +168,10 @@ TlsCredentials::~TlsCredentials() = default;
 
 Status TlsCredentials::reload() {
   return state_->reload();
+}
+
+Status TlsCredentials::last_failure() const noexcept {
+  return state_->last_failure();
 }
 
 TlsStats TlsCredentials::stats() const noexcept {

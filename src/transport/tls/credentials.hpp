@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "transport/tls/client_context.hpp"
 #include "transport/tls/file_marks.hpp"
@@ -30,20 +31,30 @@ class Credentials {
   /// The same for a client.
   Result<std::shared_ptr<ClientContext>> client(TimePoint now);
   Status reload();
+  /// Returns why the files that were read last are not in use; ok when they are.
+  Status last_failure() noexcept;
 
  private:
   void look(TimePoint now);
   Status load();
   bool look_is_due(TimePoint now);
+  /// Logs last_failure() once, then once an hour while it lasts; two different ones at least a second apart.
+  void say(TimePoint now);
+  void warn(const Status& fitness) const;
 
   const TlsOptions options_;
   Tally tally_;
   /// Held while files are read; `mutex_` is taken after it, and for moments only.
   std::mutex reading_;
-  FileMarks marks_;  ///< of what was read last, good or not
+  FileMarks marks_;                        ///< of the files that were read last, good or not
+  FileMarks seen_;                         ///< of a change that the next look judges
+  TimePoint retry_at_ = TimePoint::max();  ///< files that time may mend are read again
+  std::string said_;
+  TimePoint said_at_{};
   std::mutex mutex_;
   std::shared_ptr<ServerNames> server_;
   std::shared_ptr<ClientContext> client_;
+  Status failure_;
   TimePoint next_look_{};
 };
 

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/file_marks.hpp"
 
-#include <sys/stat.h>
-
 namespace weft::detail::tls {
-
-namespace {
-
-constexpr std::int64_t ns_of(const timespec& time) noexcept {
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
 
 FileMarks::FileMarks(const TlsOptions& options) {
   for (const TlsCertificate& certificate : options.certificates) {
@@ -22,15 +12,18 @@ FileMarks::FileMarks(const TlsOptions& options) {
   add(options.crl_file, options.crl_pem);
 }
 
-// What is given in memory wins over a file, which is then not read.
+// A text in memory wins over a file, which is then not read.
 void FileMarks::add(const std::string& file, const std::string& pem) {
-  if (file.empty() || !pem.empty()) return;
-  struct stat info{};
-  Mark mark;
-  if (::stat(file.c_str(), &info) == 0) {
-    mark = {info.st_dev, info.st_ino, info.st_size, ns_of(info.st_mtim), ns_of(info.st_ctim)};
+  if (!file.empty() && pem.empty()) marks_.push_back(stamp_of_file(file));
+}
+
+// Both have the same files, for they are of the same options.
+bool FileMarks::may_be_half_written_since(const FileMarks& before) const noexcept {
+  for (std::size_t i = 0; i < marks_.size() && i < before.marks_.size(); ++i) {
+    const bool changed = marks_[i] != before.marks_[i];
+    if (changed && may_be_half_written(before.marks_[i], marks_[i])) return true;
   }
-  marks_.push_back(mark);
+  return false;
 }
 
 }  // namespace weft::detail::tls

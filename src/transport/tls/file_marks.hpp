@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "weft/detail/base/file_text.hpp"
 #include "weft/detail/transport/tls.hpp"
 
 namespace weft::detail::tls {
@@ -18,19 +19,13 @@ class FileMarks {
   bool empty() const noexcept { return marks_.empty(); }
   bool operator==(const FileMarks&) const = default;
 
+  /// True if a file that is another than in `before` may be half written: see may_be_half_written().
+  bool may_be_half_written_since(const FileMarks& before) const noexcept;
+
  private:
-  /// Zeros for a file that is not there.
-  struct Mark {
-    std::uint64_t device = 0;
-    std::uint64_t node = 0;
-    std::int64_t bytes = 0;
-    std::int64_t written_ns = 0;
-    std::int64_t changed_ns = 0;
-    bool operator==(const Mark&) const = default;
-  };
   void add(const std::string& file, const std::string& pem);
 
-  std::vector<Mark> marks_;
+  std::vector<FileStamp> marks_;
 };
 
 }  // namespace weft::detail::tls

@@ -18,6 +18,7 @@ class ServerNames {
 
   /// Called before the first connection. False when memory is out.
   bool open() noexcept;
+  const std::vector<Owned<SSL_CTX>>& contexts() const noexcept { return contexts_; }
   TicketKeys& ticket_keys() noexcept { return keys_; }
 
   /// Makes the TLS of one connection. Null when memory is out. Thread: any.

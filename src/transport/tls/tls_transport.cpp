@@ -26,6 +26,11 @@ Result<std::unique_ptr<BaseCarrier>> carrier_over(Loop& loop, std::unique_ptr<Ba
   return std::unique_ptr<BaseCarrier>{std::move(carrier)};
 }
 
+// A certificate cannot name the interface behind an IPv6 address.
+std::string without_scope(const std::string& host) {
+  return host.find(':') == host.npos ? host : host.substr(0, host.find('%'));
+}
+
 class ClientFilter final : public StreamFilter {
  public:
   /// `target` is the server's, with whom a session may be resumed.
@@ -132,7 +137,7 @@ class TlsTransport final : public detail::Transport {
     auto context = credentials_->client(loop.now());
     if (!context.ok()) co_return context.status().with_context("connect to " + url.to_string());
     const std::string& name = credentials_->options().server_name;
-    const std::string host = name.empty() ? url.host : name;
+    const std::string host = name.empty() ? without_scope(url.host) : name;
     options.connection.filter =
         std::make_shared<const ClientFilter>(credentials_, *std::move(context), host, url.to_string());
     Task<Result<std::unique_ptr<Connection>>> connecting =

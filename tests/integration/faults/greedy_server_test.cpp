@@ -114,7 +114,7 @@ TEST_F(GreedyServers, ThatAnnounceLargeAnswersAndSendLittleGetNoMemoryForIt) {
 TEST_F(GreedyServers, ThatAnnounceMoreThanAnyLimitAreLeftAtTheHead) {
   const std::size_t before = heap_bytes();
   restart_heap_peak();
-  for (const std::uint32_t body : {(4u << 20) + 1, 1u << 31, ~0u}) {
+  for (const std::uint32_t body : {(16u << 20) + 1, 1u << 31, ~0u}) {
     const Status outcome = answered([body](std::uint64_t id) { return answer_head(id, body); });
     EXPECT_EQ(outcome.code(), StatusCode::kUnavailable) << body << ": " << outcome.to_string();
   }

@@ -248,7 +248,11 @@ TEST_F(Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
   ClientOptions options;
   options.limits.unrequested_attachment_bytes_max = 10'000;
   Client& caller = client(serve_here(fill), std::move(options));
-  EXPECT_EQ(call<produce>(caller, 10'001u, 1u).status().code(), StatusCode::kResourceExhausted);
+  const Status refused = call<produce>(caller, 10'001u, 1u).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string{refused.message()},
+              ::testing::HasSubstr("by CallOptions::landing, or raise "
+                                   "ClientOptions::limits.unrequested_attachment"));
   EXPECT_TRUE(call<produce>(caller, 10'000u, 1u).ok());
   EXPECT_EQ(caller.stats().connections, 1u);
 }

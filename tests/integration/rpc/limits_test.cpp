@@ -69,8 +69,8 @@ TEST_F(Limits, ABodyOverTheServersLimitIsRefusedBeforeItIsSent) {
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
   expect_over(call<size_of>(caller, std::string(2000, 'x')).status(),
-              "a request of 2004 bytes is over the server's limit of 1000, which "
-              "ServerOptions::limits.body_bytes_max raises");
+              "a request of 2004 bytes is over the server's limit of 1000; raise "
+              "ClientOptions::limits.body_bytes_max and ServerOptions::limits.body_bytes_max");
   EXPECT_EQ(call<size_of>(caller, std::string(900, 'x')).value(), 900u);
   EXPECT_EQ(server.stats().calls, 1u);
 }
@@ -78,17 +78,17 @@ TEST_F(Limits, ABodyOverTheServersLimitIsRefusedBeforeItIsSent) {
 TEST_F(Limits, ABodyOverTheDefaultLimitIsRefusedInWordsThatSayWhatToDo) {
   Server& server = serve_here([](Server& its) { its.register_handler<size_of, long_text>(); });
   Client& caller = client(server);
-  const std::string large(4u << 20, 'x');
+  const std::string large(16u << 20, 'x');
   expect_over(call<size_of>(caller, large).status(),
-              "a request of 4194308 bytes is over the client's limit of 4194304, which "
-              "ClientOptions::limits.body_bytes_max raises");
+              "a request of 16777220 bytes is over the client's limit of 16777216; raise "
+              "ClientOptions::limits.body_bytes_max and ServerOptions::limits.body_bytes_max");
   EXPECT_TRUE(connect(caller).ok());
   expect_over(call<size_of>(caller, large).status(),
-              "a request of 4194308 bytes is over the server's limit of 4194304, which "
-              "ServerOptions::limits.body_bytes_max raises");
-  expect_over(call<long_text>(caller, 4u << 20).status(),
-              "the server says: the answer of 4194308 bytes is over the caller's limit of 4194304, which "
-              "ClientOptions::limits.body_bytes_max raises");
+              "a request of 16777220 bytes is over the server's limit of 16777216; raise "
+              "ClientOptions::limits.body_bytes_max and ServerOptions::limits.body_bytes_max");
+  expect_over(call<long_text>(caller, 16u << 20).status(),
+              "the server says: the answer of 16777220 bytes is over the caller's limit of 16777216; raise "
+              "ClientOptions::limits.body_bytes_max and ServerOptions::limits.body_bytes_max");
   EXPECT_EQ(call<size_of>(caller, large.substr(4)).value(), large.size() - 4);
 }
 
@@ -101,9 +101,10 @@ TEST_F(Limits, APeerThatSendsABodyOverTheLimitIsToldOfInTheServersLog) {
   RawPeer peer{server.urls().front()};
   constexpr auto kKey = detail::method_key<size_of>;
   peer.send_hello();
-  peer.send_request(wire::make_id(0, 1), kKey.id, kKey.schema, std::string((4u << 20) + 8, 'x'));
+  peer.send_request(wire::make_id(0, 1), kKey.id, kKey.schema, std::string((16u << 20) + 8, 'x'));
   EXPECT_TRUE(turn_until(loop(), [&] { return !(peer.write_some() && peer.read_some()); }));
-  EXPECT_THAT(logged, ::testing::HasSubstr("4194312 bytes of at most 4194304, which limits.body_bytes_max"));
+  EXPECT_THAT(logged,
+              ::testing::HasSubstr("16777224 bytes of at most 16777216, which limits.body_bytes_max"));
 }
 
 TEST_F(Limits, ABodyOverItsMethodsLimitIsRefused) {

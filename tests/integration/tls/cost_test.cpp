@@ -57,6 +57,7 @@ TEST(AddressKeys, AreThatOfAnAddressOrOfANetworkOfIpv6) {
   EXPECT_EQ(address_key("tcp://[2001:db8:1:2::1]:1"), address_key("tcp://[2001:db8:1:2:ffff::9]:2"));
   EXPECT_NE(address_key("tcp://[2001:db8:1:2::1]:1"), address_key("tcp://[2001:db8:1:3::1]:1"));
   EXPECT_EQ(address_key("tcp://[fe80::1%eth0]:1"), address_key("tcp://[fe80::2%eth0]:1"));
+  EXPECT_NE(address_key("tcp://[fe80::1%eth0]:1"), address_key("tcp://[fe80::1%eth1]:1"));
   EXPECT_NE(address_key("tcp://[::1]:1"), 0u);
   EXPECT_EQ(address_key("unix:///tmp/a:b"), 0u);
   EXPECT_EQ(address_key("memory://somewhere"), 0u);

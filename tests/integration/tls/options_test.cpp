@@ -26,7 +26,7 @@ TEST_F(Options, AServerNeedsACertificate) {
 
 TEST_F(Options, FilesThatAreNotThereAreNamed) {
   expect_refusal({.certificates = {{.chain_file = "/no/such.pem", .key_file = "/no/such.key"}}},
-                 "TlsOptions::certificates: chain_file \"/no/such.pem\"");
+                 "TlsOptions::certificates: chain_file: open /no/such.pem: No such file");
 }
 
 TEST_F(Options, TextsThatAreNoPemAreNamed) {

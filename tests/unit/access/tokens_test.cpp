@@ -84,6 +84,37 @@ TEST_F(ListOfTokens, AMistakeLeavesTheLastGoodOneAndShowsNoToken) {
   EXPECT_THAT(logger.text, Not(HasSubstr("0123456789")));
 }
 
+TEST_F(ListOfTokens, CutAnywhereKnowsNoOtherToken) {
+  const std::string text =
+      std::string{"# Tokens\nann "} + kAnnsToken + " # of ann\n\"b b\" " + kBobsToken + "\r\n";
+  int taken = 0;
+  for (std::size_t cut = 0; cut < text.size(); ++cut) {
+    file.put(text.substr(0, cut));
+    const auto tokens = token_file(file.path());
+    if (!tokens.ok()) continue;
+    ++taken;
+    for (const std::string_view token : {kAnnsToken, kBobsToken}) {
+      for (std::size_t size = 1; size < token.size(); ++size) {
+        EXPECT_EQ(who(**tokens, token.substr(0, size)), "nobody") << cut;
+      }
+    }
+    EXPECT_EQ(who(**tokens, kAnnsToken), "token:ann");
+    EXPECT_EQ(who(**tokens, kBobsToken), "nobody");
+  }
+  EXPECT_EQ(taken, 1) << "the cut behind the line of ann";
+}
+
+TEST_F(ListOfTokens, CutWithinATokenLeavesTheLastGoodOneAndSaysSo) {
+  const auto tokens = open();
+  const std::uint64_t first = tokens->version(now);
+  file.put(std::string{"bob 0123456789abcdef-b"});
+  EXPECT_EQ(tokens->version(now += 1s), first);
+  EXPECT_EQ(who(*tokens, "0123456789abcdef-b"), "nobody");
+  EXPECT_EQ(who(*tokens, kBobsToken), "token:bob");
+  EXPECT_THAT(logger.text, HasSubstr(file.path() + ":1: the line is not ended"));
+  EXPECT_THAT(logger.text, Not(HasSubstr("0123456789")));
+}
+
 TEST_F(ListOfTokens, MistakesAreToldWithTheirLine) {
   EXPECT_THAT(fault("ann\n"), HasSubstr(":1: a line is a name and a token"));
   EXPECT_THAT(fault("ann a b\n"), HasSubstr(":1: a line is a name and a token"));
@@ -163,6 +194,13 @@ TEST(TokenOfAClient, InAFileIsExchangedWithoutARestart) {
   };
   EXPECT_EQ(sent(), "Bearer first");
   file.put("second");
+  EXPECT_EQ(sent(), "Bearer second");
+  file.write_in_place("thi");
+  EXPECT_EQ(sent(), "Bearer second") << "the writer may not be done";
+  file.write_in_place("third");
+  EXPECT_EQ(sent(), "Bearer second");
+  EXPECT_EQ(sent(), "Bearer third");
+  file.put("second\n");
   EXPECT_EQ(sent(), "Bearer second");
   file.put("no token!");
   EXPECT_EQ(sent(), "Bearer second");

@@ -14,12 +14,13 @@ namespace weft {
 /// mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by Server::start(),
 /// and by every call of a client.
 struct RpcLimits {
-  /// Largest body of a request or an answer, headers and attachments not counted. Above zero.
-  std::uint32_t body_bytes_max = 4u << 20;
+  /// Largest body of a request or an answer, headers and attachments not counted. Client and server both keep
+  /// to their own: raise it on both sides. Above zero.
+  std::uint32_t body_bytes_max = 16u << 20;
   /// Largest attachment that is received.
   std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
-  std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
+  std::uint64_t unrequested_attachment_bytes_max = 16u << 20;
   /// Memory that the calls of one connection hold at the same time: their records, bodies that handlers keep
   /// (of a large one the chunk that it was received into, a third more at most) and attachments, of which no
   /// more may be announced either.

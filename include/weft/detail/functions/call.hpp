@@ -123,10 +123,6 @@ struct ResultOfCall {
                 "weft cannot make this call: the function is a stream, for it takes a Reader or a Writer or "
                 "returns a Stream; open it: auto stream = client.open<f>(arguments...)");
   using Type = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
-  static_assert(!holds_view<Type>,
-                "weft cannot make this call: its result holds views, and the answer that they would show is "
-                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
-                "it by its key with such a type: weft::remote<\"key\", R(...)>");
 };
 
 /// Type of the value that a call of `M` returns.
@@ -136,6 +132,11 @@ using ResultOfMethod = typename ResultOfCall<M>::Type;
 /// Reads an answer by the codec.
 template <typename R>
 class CodecAnswer {
+  static_assert(!holds_view<R>,
+                "weft cannot make this call: its result holds views, and the answer that they would show is "
+                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
+                "it by its key with such a type: weft::remote<\"key\", R(...)>");
+
  public:
   using Value = R;
 

@@ -26,11 +26,6 @@ namespace detail {
 /// The record behind a ClientStream.
 template <typename R>
 class StartedStream final : public OpenedStream {
-  static_assert(
-      !holds_view<R>,
-      "weft cannot open this stream: its result holds views, and the answer that they would show is "
-      "gone when the caller has it; let the handler return a type that owns what it holds");
-
  public:
   StartedStream(CallTarget& target, const MethodKey& method, const CallOptions& options)
       : OpenedStream(target, method, std::make_unique<CallDetails>(options, false)) {}

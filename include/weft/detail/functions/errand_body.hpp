@@ -76,10 +76,6 @@ StreamErrand::Owner make_stream_errand(StreamErrand::Request request, Status& fa
 /// Decodes the answer of a call, or of a stream, that did not fail.
 template <typename R, typename Its>
 Result<R> result_of(Its& errand) {
-  static_assert(
-      !holds_view<R>,
-      "weft cannot open this stream: its result holds views, and the answer that they would show is "
-      "gone when the caller has it; let the handler return a type that owns what it holds");
   CodecAnswer<R> answer;
   Status failure;
   answer.read(errand.bytes().answer(), failure);

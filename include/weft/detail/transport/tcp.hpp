@@ -28,6 +28,11 @@ struct TcpOptions {
   int backlog = 4096;
   /// Several listeners may bind one port, and the kernel spreads the peers over them.
   bool reuse_port = false;
+  /// A listener on a Unix path takes the path over from a server that still listens there, in one step: a
+  /// server may be started before the one that it replaces is stopped. The other keeps its connections.
+  /// Without it the path is in use (EADDRINUSE) until the other has stopped listening, which is the first
+  /// step of its stop().
+  bool take_over = false;
   /// Hears what keeps a listener from accepting, at most once a second. Must outlive the transport and its
   /// listeners.
   Logger* logger = &stderr_logger();
@@ -40,7 +45,8 @@ namespace detail {
 /// Numeric addresses and "localhost" are understood as they are; any other name is looked up by the system on
 /// a thread of its own, for which nobody waits who has given up. Of several addresses the first that answers
 /// is taken: they are tried in turns of their families, 250 ms apart (RFC 8305). A Unix socket file that
-/// nobody listens on is removed before binding to its path; the listener removes its own at the end.
+/// nothing listens on is removed before binding to its path; at its end a listener removes its own file, and
+/// no other that has taken the path meanwhile.
 std::unique_ptr<Transport> make_tcp_transport(TcpOptions options = {});
 
 }  // namespace detail

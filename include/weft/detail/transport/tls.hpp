@@ -55,9 +55,11 @@ struct TlsOptions {
   /// any, each CA of a peer's chain needs one that is not out of date, or the peer is refused.
   std::string crl_file{};
   std::string crl_pem{};
-  /// A handshake that begins so long after the last look at the files looks at them again, and reads them if
-  /// they have changed: on its loop, for a few milliseconds. Files that are not good are logged once, and the
-  /// last good ones stay. Zero: each handshake looks; kNoTimeout: none does, see TlsCredentials::reload().
+  /// A handshake that begins this long after the last look at the files looks at them again, and reads them
+  /// if they have changed: on its loop, for a few milliseconds. Files written in place are read once two
+  /// looks find the same. Files that are not good, a certificate that has expired among them, are logged,
+  /// counted and shown by TlsCredentials::last_failure(), and the last good ones stay. Zero: each handshake
+  /// looks; kNoTimeout: none does, see TlsCredentials::reload().
   Duration reload_interval = std::chrono::seconds{10};
   TlsClients clients = TlsClients::kNotAsked;
   /// The name, or IP address, that a server's certificate has to be made out for, when that is not the host

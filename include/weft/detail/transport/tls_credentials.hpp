@@ -21,10 +21,14 @@ class TlsCredentials {
   explicit TlsCredentials(TlsOptions options);
   ~TlsCredentials();
 
-  /// Reads all files again, changed or not. Sessions from before it are not resumed. When anything is not
-  /// good nothing changes, and the status names the option; it says ok when nothing was read before. Blocks
-  /// for as long as reading takes.
+  /// Reads all files again, changed or not. Sessions from before are not resumed. Nothing changes when a file
+  /// cannot be read, is cut, does not fit its key, or holds a certificate, CA or list of revoked certificates
+  /// that is not valid now while the one in use is; the status names the option. Ok when nothing was read
+  /// before. Blocks while the files are read.
   Status reload();
+  /// Returns why the files that were read last, by reload() or by a handshake, are not in use; ok when they
+  /// are.
+  Status last_failure() const noexcept;
   TlsStats stats() const noexcept;
 
  private:
