@@ -63,7 +63,7 @@ void OpenedStream::on_cancel(CancelReason reason) noexcept {
 }
 
 void OpenedStream::abandon(const Status& why) noexcept {
-  if (done()) return;
+  if (done()) return side().abandon(why);
   give_up(why);
   side_.close(failure(), true);
 }

@@ -261,6 +261,13 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
     return bytes == 0 ? &nothing : details().late_body.data();
   }
   if (!is_heard(*this)) return nullptr;
+  if (stream_ != nullptr) {
+    // The handler may not have noticed, and its good answer would hide that items are missing.
+    if (const Status loss = stream_->loss(); !loss.ok()) [[unlikely]] {
+      fail(loss);
+      return nullptr;
+    }
+  }
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }

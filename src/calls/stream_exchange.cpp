@@ -20,6 +20,15 @@ void StreamExchange::abandon(const Status& why) noexcept {
   give_up(its_lock, why);
 }
 
+void StreamExchange::fail_reading(const Status& why) noexcept {
+  if (in_child()) return;
+  ItemBlocks dropped;
+  Lock its_lock = lock();
+  if (!concluded_) return give_up(its_lock, why);
+  if (outcome_.ok()) outcome_ = why;
+  dropped = close(why, true);
+}
+
 void StreamExchange::give_up(Lock& lock, const Status& why) noexcept {
   if (concluded_ || !abandoned_.ok()) return;
   abandoned_ = why;

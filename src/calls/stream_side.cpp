@@ -98,13 +98,27 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   const bool is_cut = incoming_.arriving() != nullptr && why.ok() && !drops;
   drops ? incoming_.drop() : incoming_.end();
   own_items_ = OwnItems::kOver;
-  if (failure_.ok()) failure_ = is_cut ? Status::of<kCutAttachment>() : why;
+  if (is_cut) note_loss(Status::of<kCutAttachment>());
+  if (failure_.ok()) failure_ = why;
   unlink();
   if (SessionStreams* const streams = std::exchange(place_.streams, nullptr)) {
     streams->leave(place_.answers, counted_);
   }
   wake(loop_, reader_);
   wake_writer();
+}
+
+void StreamSide::abandon(const Status& why) noexcept {
+  note_loss(Status{why});
+  if (!closed_) return close(why, true);
+  incoming_.drop();
+  wake(loop_, reader_);
+}
+
+void StreamSide::note_loss(Status why) noexcept {
+  if (!failure_.ok()) return;
+  failure_ = std::move(why);
+  lost_item_ = true;
 }
 
 StreamSide::Writing StreamSide::writing() noexcept {
@@ -195,7 +209,7 @@ void StreamSide::wake_writer() noexcept {
 
 void StreamSide::fail_writing(Status why) noexcept {
   own_items_ = OwnItems::kOver;
-  if (failure_.ok()) failure_ = std::move(why);
+  note_loss(std::move(why));
 }
 
 void StreamSide::took(std::uint64_t granted) noexcept {
@@ -270,7 +284,7 @@ Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
 }
 
 void StreamSide::fail_reading(Status why) noexcept {
-  if (failure_.ok()) failure_ = std::move(why);
+  note_loss(std::move(why));
   incoming_.end();
   wake(loop_, reader_);
 }

@@ -21,7 +21,7 @@ class ServedItems {
   StreamSide& side() const noexcept { return *side_; }
   /// Items are neither read nor written any more.
   void cancel(CancelReason reason) const noexcept { side_->close(to_status(reason), true); }
-  void abandon(const Status& why) const noexcept { side_->close(why, true); }
+  void abandon(const Status& why) const noexcept { side_->abandon(why); }
 
  private:
   StreamSide* side_;

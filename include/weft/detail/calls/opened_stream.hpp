@@ -33,7 +33,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
     }
     return side_;
   }
-  /// Gives the stream up, and the peer is told; `why` is not ok.
+  /// Ends the stream because of a failure on this side, `why`, and cancels the call. After the call's end the
+  /// failure still becomes the status(): items that arrived before were not all read.
   void abandon(const Status& why) noexcept;
   void on_cancel(CancelReason reason) noexcept override;
 

@@ -24,6 +24,9 @@ class StreamExchange : public ExchangeState {
 
   /// Ends the stream on this side at once, and the loop tells the peer; `why` is not ok. Thread: any.
   void abandon(const Status& why) noexcept;
+  /// The same because an item could not be read. After an end without a failure the failure still becomes the
+  /// outcome: items that arrived before were not all read. Thread: any.
+  void fail_reading(const Status& why) noexcept;
   /// Blocks until the stream has ended, and says how.
   Status await_end() noexcept;
   bool has_ended() const noexcept;

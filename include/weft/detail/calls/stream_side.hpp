@@ -67,9 +67,16 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// Nothing more is sent or received: the call has ended, by `why` if that is a failure. Items that arrived
   /// are read still, unless `drops` them. Whoever waits goes on. Does nothing the second time.
   void close(const Status& why, bool drops) noexcept;
-  /// Says why items cannot be written any more, or why no more of them came than were read. Ok: nothing is
-  /// wrong, or reading ended with the peer's last item.
+  /// Closes the side because an item was lost here, by `why`: it could not be decoded, kept or sent. Also
+  /// after an end without a failure, as long as items that arrived are still read: failure() then reports the
+  /// loss.
+  void abandon(const Status& why) noexcept;
+  /// Reason why no more items can be written, or why reading ended before the peer's last item. Ok: nothing
+  /// failed, or reading ended with the peer's last item.
   const Status& failure() const noexcept { return failure_; }
+  /// The failure, if this side lost an item: the call cannot end well then, whatever its owner makes of the
+  /// other items. Ok also when the peer or a cancel ended the stream.
+  Status loss() const { return lost_item_ ? failure_ : Status{}; }
 
   enum class Writing : std::uint8_t {
     kReady,  ///< an item may be sent now
@@ -118,13 +125,14 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   Status on_credit(const wire::FrameHeader& header) noexcept;
   /// The attachment that incoming() awaits is here.
   void on_attachment_whole() noexcept;
-  /// Reads no more, because of `why`. The peer goes on until its call is ended.
+  /// Stops reading because an item was lost, by `why`. The peer goes on until its call ends.
   void fail_reading(Status why) noexcept;
 
  private:
   /// The items that this side sends: the peer was told that no more come, or none may be sent any more.
   enum class OwnItems : std::uint8_t { kOpen, kEnded, kOver };
 
+  void note_loss(Status why) noexcept;
   void fail_writing(Status why) noexcept;
 
   Loop& loop_;
@@ -140,6 +148,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   ItemTransfer* attachment_ = nullptr;
   OwnItems own_items_ = OwnItems::kOpen;
   bool closed_ = false;
+  bool lost_item_ = false;
 };
 
 }  // namespace weft::detail

@@ -23,7 +23,7 @@ typename Format::Value read_blocking(ExchangeReader& items, typename Format::Mem
   Status failure;
   typename Format::Value item = Format::read(*body, memory, failure);
   if (!item) [[unlikely]] {
-    items.exchange().abandon(failure);
+    items.exchange().fail_reading(failure);
   }
   return item;
 }
