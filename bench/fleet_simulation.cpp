@@ -93,7 +93,8 @@ int main(int argc, char** argv) {
         up_at = at + 5;
         next_crash = at + crash_seconds;
       }
-      progress.show(at, fleet.totals().ended, fleet.totals().ended - fleet.totals().succeeded);
+      progress.note(static_cast<std::int64_t>(at * 1e9), fleet.totals().ended,
+                    fleet.totals().ended - fleet.totals().succeeded);
     }
   }
   const double running = cpu_seconds() - running_begin;
