@@ -134,7 +134,8 @@ void* heap_take(std::size_t size, std::size_t alignment) noexcept {
 #endif
 }
 
-void heap_give_back(void* block) noexcept {
+// Not inlined: g++ would see operator delete call free, and take the pair for a mistake.
+[[gnu::noinline]] void heap_give_back(void* block) noexcept {
   if (block == nullptr) return;
   given_back.fetch_add(1, std::memory_order_relaxed);
   living.fetch_sub(::malloc_usable_size(block), std::memory_order_relaxed);
