@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -48,6 +49,7 @@ Status ClientPass::begin(const ClientGate& gate, Loop& loop, CallRequest& reques
 }
 
 Status ClientPass::ask(CallRequest& request, MetadataView carried) {
+  const LateEnd::Guard guard;
   CallOptions& options = request.details->options;
   OutgoingCall call{{.method = method_,
                      .target = gate_.target(),
@@ -66,13 +68,15 @@ Status ClientPass::ask(CallRequest& request, MetadataView carried) {
 }
 
 void ClientPass::end(const Status& outcome) noexcept {
+  const LateEnd::Guard guard;
   const std::unique_ptr<ClientPass> self{this};
+  const Status told = outcome;  // an interceptor may destroy the call
   const EndedCall ended{.method = method_,
                         .remote_endpoint = gate_.target(),
-                        .status = outcome,
+                        .status = told,
                         .duration = loop_.read_clock() - began_,
                         .request_bytes = request_bytes_,
-                        .answer_bytes = outcome.ok() ? answer_bytes_ : 0,
+                        .answer_bytes = told.ok() ? answer_bytes_ : 0,
                         .objects = objects_};
   for (std::size_t i = asked_; i-- > 0;) gate_.interceptors()[i]->after(ended);
 }

@@ -68,6 +68,7 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
 // A caller that is told of no room waits to hear that there is some: also when there is nothing to wait for
 // but other connections' memory, the outbox drains first.
 bool FrameOutput::find_room() noexcept {
+  if (shut_) return false;
   const std::size_t queued = outbox_.queued_bytes();
   if (queued > high_water_ && full_at_ == high_water_) full_at_ = queued;
   if (queued > high_water_) {
@@ -112,7 +113,7 @@ void FrameOutput::drained() noexcept {
     charged_ = wanted;
   }
   if (is_crowd_over_) crowded_ = false;
-  if (!crowded_) room_ = std::min(kSmallBytes, high_water_) + 1;
+  if (!crowded_ && !shut_) room_ = std::min(kSmallBytes, high_water_) + 1;
   full_at_ = high_water_;
   if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);
 }

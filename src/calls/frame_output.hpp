@@ -91,6 +91,11 @@ class FrameOutput {
   /// Tells that so many attachments of answers wait to be sent that no more are to be made, however little is
   /// in the outbox; or, with false, that this is over, of which FrameSink::on_drained() follows.
   void crowd(bool crowded) noexcept;
+  /// Nothing leaves any more: there is no room from now on.
+  void shut() noexcept {
+    shut_ = true;
+    room_ = 0;
+  }
   /// The connection says that the outbox has drained: gives back what was reserved for what has left.
   void drained() noexcept;
 
@@ -111,6 +116,7 @@ class FrameOutput {
   std::uint32_t body_bytes_ = 0;
   bool checksums_ = false;
   bool crowded_ = false;
+  bool shut_ = false;
   bool is_crowd_over_ = true;
 };
 

@@ -258,11 +258,12 @@ bool PendingCall::forget_details() noexcept {
 inline void PendingCall::end() noexcept {
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
+  stop_listening();
+  if (waiter() != nullptr) target_->loop().schedule(*waiter());
+  // Last, because an interceptor may destroy the call.
   if (request_.details != nullptr) [[unlikely]] {
     std::exchange(request_.details, nullptr)->ended(failure_);
   }
-  stop_listening();
-  if (waiter() != nullptr) target_->loop().schedule(*waiter());
 }
 
 // A call that leaves has details, so that its answer goes on to take_answer().

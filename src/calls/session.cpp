@@ -163,22 +163,27 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 }
 
 Session::~Session() {
-  // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
+  abandon();
+  setup_.host.traffic.leave(*this);
+}
+
+// The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards. What
+// else of the session is on the stack finds no room for requests, and stops.
+void Session::abandon() noexcept {
+  if (std::exchange(abandoned_, true)) return;
+  const std::uint64_t handed_over = connection_->outbox().handed_over();
   state_ = State::kClosed;
+  output_.shut();
+  loop().disarm(*this);
   put_off_.reset();
   set_aside_.reset();
-  const std::uint64_t handed_over = connection_->outbox().handed_over();
-  setup_.host.traffic.leave(*this);
-  connection_.reset();
+  connection_->abandon();
   transfers_.drop_all();
   std::size_t all = SIZE_MAX;
-  if (ending_ == nullptr) {
-    SessionEnding ending{{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
-                         handed_over};
-    out_.fail_some(ending.why, ending.handed_over, ending.slot, all);
-  } else {
-    out_.fail_some(ending_->why, ending_->handed_over, ending_->slot, all);
-  }
+  SessionEnding ending{{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
+                       handed_over};
+  if (ending_ != nullptr) ending = *ending_;
+  out_.fail_some(ending.why, ending.handed_over, ending.slot, all);
   seat_.on_closed();
   in_.orphan_some(all);
 }
@@ -257,6 +262,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room_for_requests()) [[unlikely]] {
+      if (abandoned_) return {};
       const BesideAnswers way = way_of(*this, frames[i]);
       if (way == BesideAnswers::kSetAside && set_aside(frames[i])) continue;
       if (way == BesideAnswers::kServed) {
@@ -272,6 +278,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type != wire::FrameType::kRequest) [[unlikely]] {
+      if (abandoned_) return {};
       std::size_t last = i;  // a counter of its own, so that the loop's stays in a register
       Status status = on_other(frames, last, chunk);
       if (!status.ok()) return status;

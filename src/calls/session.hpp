@@ -26,8 +26,8 @@ namespace weft::detail {
 
 class Session;
 
-/// Makes a session, hears of its events and destroys it. No callback may destroy the session before it
-/// returns.
+/// Makes a session, hears of its events and destroys it, never inside a callback of the session: there it may
+/// abandon() the session.
 class SessionOwner {
  public:
   /// The hellos agree: calls may be made.
@@ -125,6 +125,9 @@ class Session final : public ListHook<SessionTag>,
   /// are left.
   bool end_some(std::size_t& left) noexcept;
 
+  /// Ends it now: the owner hears of nothing any more, all calls have ended, and no memory of others is used.
+  /// Also inside the session's callbacks, where the session itself has to stay until they have returned.
+  void abandon() noexcept;
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
   /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
@@ -194,6 +197,7 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
+  bool abandoned_ = false;
   /// Signs of life, of the peer's and of ours.
   struct Life {
     bool heard = false;

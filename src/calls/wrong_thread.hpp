@@ -3,6 +3,7 @@
 
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -22,7 +23,7 @@ inline constexpr FixedFailure kInChildOfFork{
 /// Ends the process, with words, on a thread that must leave everything of `loop` alone. A loop that a child
 /// of fork inherited has no thread there.
 inline void check_thread(const Loop& loop) noexcept {
-  WEFT_ASSERT(loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
+  WEFT_ASSERT(may_touch(loop) || loop.mailbox()->in_child(), kWrongThread);
 }
 
 }  // namespace weft::detail

@@ -10,6 +10,8 @@
 #include "fleet/check_options.hpp"
 #include "weft/detail/balancing/picked_of.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/client_end.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft::detail {
@@ -67,6 +69,21 @@ Status picks_none(std::size_t servers) {
 
 }  // namespace
 
+/// Keeps the fleet, which is closed, until nothing of it is on the stack.
+class FleetCore::Ending final : private LateEnd {
+ public:
+  ~Ending() override {
+    if (core_ != nullptr) core_->disconnect();
+  }
+  void begin(Loop& loop, std::shared_ptr<FleetCore> core) noexcept {
+    core_ = std::move(core);
+    destroy_late(loop);
+  }
+
+ private:
+  std::shared_ptr<FleetCore> core_;
+};
+
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
     : loop_(loop),
       options_(std::move(options)),
@@ -74,7 +91,8 @@ FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
       random_(numbers_of(options_.seed)),
       budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.clock().now()),
       choice_(options_),
-      links_(loop, choice_, options_.pool, std::move(transports)) {}
+      links_(loop, choice_, options_.pool, std::move(transports)),
+      ending_(std::make_unique<Ending>()) {}
 
 FleetCore::~FleetCore() {
   close();
@@ -82,7 +100,7 @@ FleetCore::~FleetCore() {
 
 void FleetCore::check_thread() const noexcept {
   // A loop that a child of fork inherited has no thread there.
-  const bool is_mine = Loop::current() == &loop_ || loop_.is_used_here() || loop_.mailbox()->in_child();
+  const bool is_mine = may_touch(loop_) || loop_.mailbox()->in_child();
   WEFT_ASSERT(is_mine, kWrongThread);
 }
 
@@ -92,10 +110,19 @@ void FleetCore::begin() noexcept {
 
 void FleetCore::close() noexcept {
   if (std::exchange(closed_, true)) return;
+  const LateEnd::Guard guard;
   misuse_ = Status::of<kClosed>();
+  links_.close();
+  list_.close();
+  links_.notify();
+  std::shared_ptr<FleetCore> self = weak_from_this().lock();
+  if (self == nullptr) return disconnect();  // it is being destroyed
+  ending_.release()->begin(loop_, std::move(self));
+}
+
+void FleetCore::disconnect() noexcept {
   names_.close();
   list_.disconnect();
-  links_.notify();
 }
 
 FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,

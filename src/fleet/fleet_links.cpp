@@ -73,7 +73,7 @@ std::unique_ptr<CallPool> FleetLinks::make_pool(const FleetMember& member) {
 bool FleetLinks::connect(FleetMember& member) noexcept {
   using Link = FleetMember::Link;
   if (is_up(member)) return true;
-  if (member.link == Link::kLate || member.link == Link::kDown) return false;
+  if (member.link == Link::kLate || member.link == Link::kDown || closed_) return false;
   if (member.link == Link::kDialing) {
     if (loop_.now() - member.dialing_since >= FleetMember::kDialPatience) {
       set_link(member, Link::kLate);

@@ -48,6 +48,16 @@ void FleetList::let_go(std::unique_ptr<FleetMember> member) noexcept {
   if (member->holds != 0) leaving_.push_back(std::move(member));
 }
 
+// A callback of one may make the list another one: each is looked for by its place.
+void FleetList::close() noexcept {
+  for (std::vector<std::unique_ptr<FleetMember>>* const list : {&members_, &leaving_}) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      const std::unique_ptr<FleetMember>& member = (*list)[i];
+      if (member != nullptr && member->pool != nullptr) member->pool->close();
+    }
+  }
+}
+
 void FleetList::disconnect() noexcept {
   for (const std::unique_ptr<FleetMember>& member : members_) links_.disconnect(*member);
   for (const std::unique_ptr<FleetMember>& member : leaving_) links_.disconnect(*member);

@@ -3,6 +3,7 @@
 
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
@@ -17,7 +18,7 @@ inline constexpr FixedFailure kOffTheLoop{
 /// its timers and sockets belong to the loop. A loop that a child of fork inherited has no thread there.
 inline void check_end_of_name(const Loop& loop) noexcept {
   WEFT_ASSERT(
-      loop.is_used_here() || loop.mailbox()->in_child(),
+      may_touch(loop) || loop.mailbox()->in_child(),
       "a name watch or a name registration was destroyed on another thread than its loop's: destroy it "
       "in loop.post(...), or after the loop has stopped");
 }

@@ -14,6 +14,7 @@
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
@@ -101,6 +102,7 @@ Result<void> Loop::watch_internals() {
 Loop::~Loop() {
   WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
   WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
+  detail::LateEnd::destroy_all(*this);
   pollers_.forget_removed();
   WEFT_ASSERT(pollers_.empty() || mailbox_->in_child(),
               "a loop was destroyed before a poller of it, such as a ucx::Worker");

@@ -529,6 +529,7 @@ void Connection::after_flush() {
 // the connection when both are over.
 void Connection::end_if_due() {
   if (receive_ended_ && owes_more()) return;
+  if (ending()) return;
   const bool answers = receive_ended_ && !carrier_->all_left();
   if (sending_ == Sending::kFinishing || (sending_ == Sending::kOpen && answers)) {
     sending_ = Sending::kEnded;
@@ -557,6 +558,20 @@ void Connection::close(Status why) {
   framer_.halt();
   loop_.unschedule(work_);  // from among those that are put off
   schedule_work();
+}
+
+// What is queued stays where it is: a frame may be being written.
+void Connection::abandon() {
+  sink_ = nullptr;
+  if (std::exchange(state_, State::kClosed) == State::kClosed) return;
+  framer_.halt();
+  loop_.unschedule(work_);
+  peer_watch_.stop();
+  TurnEndHook::unlink();
+  pull_.set(nullptr);
+  if (bringing_up_ != nullptr) bringing_up_->bring_up.shut();
+  base_->shut();
+  outbox_.release_leases();
 }
 
 void Connection::conclude() {

@@ -283,6 +283,15 @@ void Outbox::release_all() noexcept {
   drop_all();
 }
 
+void Outbox::release_leases() noexcept {
+  giving_back_ = true;
+  if (drain_ != nullptr) drain_->on_take_back();
+  for (std::size_t index = 0; index < pieces_.size(); ++index) {
+    if (SendLease* const lease = std::exchange(pieces_[index].lease, nullptr)) lease->on_released(false);
+  }
+  giving_back_ = false;
+}
+
 void Outbox::drop_all() noexcept {
   giving_back_ = true;
   while (pieces_.size() > 0 || open_chunk_) {

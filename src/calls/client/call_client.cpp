@@ -10,12 +10,16 @@
 namespace weft::detail {
 
 CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
-    : core_(std::make_unique<ClientCore>(loop, std::move(options), std::move(transports))) {
+    : core_(new ClientCore(loop, std::move(options), std::move(transports))) {
   set_target(*core_);
 }
 
 CallClient::~CallClient() {
   check_end_of_client(loop());
+}
+
+void CallClient::CoreEnd::operator()(ClientCore* core) const noexcept {
+  core->end();
 }
 
 void CallClient::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {

@@ -11,12 +11,16 @@
 namespace weft::detail {
 
 CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
-    : core_(std::make_unique<PoolCore>(loop, std::move(options), std::move(transports))) {
+    : core_(new PoolCore(loop, std::move(options), std::move(transports))) {
   set_target(*core_);
 }
 
 CallPool::~CallPool() {
   check_end_of_client(loop());
+}
+
+void CallPool::CoreEnd::operator()(PoolCore* core) const noexcept {
+  core->end();
 }
 
 void CallPool::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {

@@ -41,10 +41,6 @@ ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
       host_(ClientHost::make(loop, options_.limits, default_timeout(options_), check_options(options_))),
       reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max, options_.reconnect_spread) {}
 
-ClientCore::~ClientCore() {
-  close();
-}
-
 Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_bytes) {
   if (state_ == State::kClosed) return call.refuse(closed_status());
   if (const Status& misuse = host_->prepare(); !misuse.ok()) return call.refuse(misuse);
@@ -85,6 +81,7 @@ void ClientCore::on_timer() {
 }
 
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
+  if (state_ == State::kClosed) return;
   SessionSetup setup{loop(),   *this,         options_.limits,    host_->calls(),
                      logger(), hello_timeout, options_.checksums, true};
   setup.ends_in_slices = true;
@@ -93,6 +90,7 @@ void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hel
 }
 
 void ClientCore::on_dial_failed(const Status& why) {
+  if (state_ == State::kClosed) return;
   ++counted_.connect_failures;
   back_off();
   fail_waiting(why);
@@ -110,11 +108,13 @@ void ClientCore::on_session_ready(Session& session) {
   state_ = State::kReady;
   reconnect_wait_.on_connected(loop().now());
   refused_carrier_.tell(session.connection(), logger(), loop().now());
+  if (state_ != State::kReady) return;  // the logger has closed the client
   connect_waiters_.end({});
   admit_waiting();
 }
 
 void ClientCore::on_session_goaway(Session& session) {
+  if (state_ == State::kClosed) return;
   if (&session == session_.get()) {
     retire_session();
     back_off();
@@ -139,6 +139,7 @@ void ClientCore::finish_when_empty(Session& session) {
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {
+  if (state_ == State::kClosed) return;  // it is among those that are over
   add_counts(counted_, session);
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
@@ -193,18 +194,32 @@ void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
   need_connection();
 }
 
+// Those that are abandoned may be on the stack, so that they are destroyed by a later turn, or with the core.
 void ClientCore::close() {
   if (state_ == State::kClosed) return;
+  const LateEnd::Guard guard;
   state_ = State::kClosed;
   loop().disarm(*this);
   dialer_.drop();
   set_open_session(nullptr);
-  if (session_ != nullptr) add_counts(counted_, *session_);
-  retired_.for_each([this](Session& session) { add_counts(counted_, session); });
-  session_.reset();
-  retired_.clear();
-  closed_.clear();
+  const auto abandon = [this](std::unique_ptr<Session> session) {
+    add_counts(counted_, *session);
+    closed_.add(std::move(session)).abandon();
+  };
+  if (session_ != nullptr) abandon(std::move(session_));
+  while (!retired_.empty()) {
+    Session& session = retired_.oldest();
+    closed_.take_over(session);
+    add_counts(counted_, session);
+    session.abandon();
+  }
   fail_waiting(closed_status());
+  reap();
+}
+
+void ClientCore::end() noexcept {
+  close();
+  destroy_late(loop());
 }
 
 ClientStats ClientCore::stats() const noexcept {

@@ -16,6 +16,7 @@
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/calls/client/client_options.hpp"
 #include "weft/detail/calls/transports.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
@@ -33,17 +34,25 @@ namespace weft::detail {
 /// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
 /// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
 /// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
-class ClientCore final : public CallTarget, private SessionOwner, private DialerOwner, private Timer {
+class ClientCore final : public CallTarget,
+                         private SessionOwner,
+                         private DialerOwner,
+                         private Timer,
+                         private LateEnd {
  public:
   ClientCore(Loop& loop, ClientOptions options, Transports transports);
-  ~ClientCore();
+  /// Outside of all callbacks; elsewhere end() does it.
+  ~ClientCore() override { close(); }
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
   void withdraw(PendingCall& call) noexcept override;
 
   void add_connect_waiter(ConnectWaiter& waiter);
+  /// Ends all calls and connections now, also inside a callback of theirs.
   void close();
+  /// Does as close(), and then destroys the core, which is owned by nobody else.
+  void end() noexcept;
 
   const ClientOptions& options() const { return options_; }
   ClientHost& host() { return *host_; }

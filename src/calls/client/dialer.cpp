@@ -43,6 +43,13 @@ void Dialer::dial() {
   detail::start(attempt_, nullptr, attempt_end_);
 }
 
+void Dialer::drop() {
+  if (!attempt_) return;
+  if (!loop_.in_turn()) return attempt_.reset();
+  loop_.unschedule(reaper_);
+  loop_.schedule_first(reaper_);
+}
+
 Task<void> Dialer::attempt() {
   Result<Url> url = Url::parse(options_.connect);
   if (!url.ok()) {

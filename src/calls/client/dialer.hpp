@@ -36,8 +36,9 @@ class Dialer {
   /// Begins an attempt; none is under way. The owner may hear of its end before this returns, so it is not
   /// called where a call is half begun.
   void dial();
-  /// Gives the attempt up, if there is one.
-  void drop() { attempt_.reset(); }
+  /// Gives the attempt up, if there is one: inside a turn in a moment, for it may be running. Its owner may
+  /// be called until then.
+  void drop();
 
  private:
   struct AttemptEnd : Completion {
@@ -47,7 +48,7 @@ class Dialer {
   };
   struct Reaper : Ready {
     explicit Reaper(Dialer& its) : Ready(&run), dialer(its) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->dialer.drop(); }
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->dialer.attempt_.reset(); }
     Dialer& dialer;
   };
 

@@ -54,14 +54,14 @@ void LaneConnections::destroy_ended(PoolStats& counted) noexcept {
   over.clear();
 }
 
-void LaneConnections::clear(PoolStats& counted) noexcept {
-  const auto count = [&](PooledConnection& each) { count_calls(counted, each); };
-  up.for_each(count);
-  leaving.for_each(count);
-  destroy_ended(counted);
-  making.clear();
-  up.clear();
-  leaving.clear();
+void LaneConnections::abandon() noexcept {
+  for (PooledConnections* const list : {&up, &leaving, &making}) {
+    while (!list->empty()) {
+      PooledConnection& connection = list->oldest();
+      over.take(connection, *list);
+      connection.abandon();
+    }
+  }
 }
 
 }  // namespace weft::detail

@@ -16,8 +16,8 @@ struct LaneConnections {
   void add_to(PoolStats& stats);
   /// Destroys those that are over, and adds what they have counted. Not inside a callback of one.
   void destroy_ended(PoolStats& counted) noexcept;
-  /// The same for all of them; their calls end.
-  void clear(PoolStats& counted) noexcept;
+  /// All of them, and their calls, end now. They stay until destroy_ended(), for one may have called this.
+  void abandon() noexcept;
 
   PooledConnections making;
   PooledConnections up;

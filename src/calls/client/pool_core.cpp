@@ -42,10 +42,6 @@ PoolCore::PoolCore(Loop& loop, PoolOptions options, Transports transports)
   if (options_.bulk_bytes_min != 0) ask_about_options();
 }
 
-PoolCore::~PoolCore() {
-  close();
-}
-
 PoolLane& PoolCore::lane_of(const PendingCall& call) {
   const CallDetails* const details = call.request().details;
   if (options_.bulk_bytes_min == 0 || details == nullptr) return small_;
@@ -98,9 +94,15 @@ void PoolCore::add_connect_waiter(ConnectWaiter& waiter) {
 
 void PoolCore::close() {
   if (std::exchange(closed_, true)) return;
+  const LateEnd::Guard guard;
   set_open_session(nullptr);
   small_.close(Status::of<kPoolClosed>());
   bulk_.close(Status::of<kPoolClosed>());
+}
+
+void PoolCore::end() noexcept {
+  close();
+  destroy_late(loop());
 }
 
 PoolStats PoolCore::stats() const noexcept {

@@ -11,15 +11,17 @@
 #include "weft/detail/calls/client/pool_options.hpp"
 #include "weft/detail/calls/transports.hpp"
 #include "weft/detail/limits/retry_budget.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 
 namespace weft::detail {
 
 /// The part of a pool behind its interface: says which lane a call goes by, and which calls begin again.
 /// Thread: the loop's.
-class PoolCore final : public CallTarget, private PoolLaneOwner {
+class PoolCore final : public CallTarget, private PoolLaneOwner, private LateEnd {
  public:
   PoolCore(Loop& loop, PoolOptions options, Transports transports);
-  ~PoolCore();
+  /// Outside of all callbacks; elsewhere end() does it.
+  ~PoolCore() override { close(); }
   PoolCore(const PoolCore&) = delete;
   PoolCore& operator=(const PoolCore&) = delete;
 
@@ -29,7 +31,10 @@ class PoolCore final : public CallTarget, private PoolLaneOwner {
   void take_again(PendingCall& call) noexcept override { lane_of(call).take_again(call); }
 
   void add_connect_waiter(ConnectWaiter& waiter);
+  /// Ends all calls and connections now, also inside a callback of theirs.
   void close();
+  /// Does as close(), and then destroys the core, which is owned by nobody else.
+  void end() noexcept;
 
   const PoolOptions& options() const { return options_; }
   /// Host of the handlers that its connections serve; one for all of them.

@@ -93,7 +93,7 @@ void PoolLane::add_connect_waiter(ConnectWaiter& waiter) {
 }
 
 void PoolLane::open(Session* session) {
-  if (open_ == session) return;
+  if (open_ == session || (closed_ && session != nullptr)) return;
   open_ = session;
   owner_.on_open_session(*this, session);
 }
@@ -118,6 +118,7 @@ void PoolLane::on_up(PooledConnection& connection) {
   const Duration life = shared_.options.connection_life_max;
   if (life != Duration::zero()) connection.expire_at(now() + jittered(life, loop().random().next()));
   shared_.refused_carrier.tell(connection.session().connection(), shared_.connections.logger, now());
+  if (closed_) return;
   if (std::exchange(renewing_, false)) retire_expired();
   connect_waiters_.end({});
   if (look_at_ == TimePoint::max()) {
@@ -222,6 +223,7 @@ void PoolLane::work() noexcept {
 
 // As many are made as those who wait need.
 bool PoolLane::is_short() const {
+  if (closed_) return false;
   if (renewing_ && all_.making.empty()) return true;
   const std::size_t there = all_.up.count() + all_.making.count();
   if (there >= connections_max_) return false;
@@ -259,7 +261,7 @@ void PoolLane::arm_timer() {
     const TimePoint trial = shared_.in_trouble ? look_at_trials() : TimePoint::max();
     next = std::min(next, trial != TimePoint::max() ? trial : std::max(now(), shared_.quiet_until));
   }
-  if (next == TimePoint::max()) return loop().disarm(*this);
+  if (next == TimePoint::max() || closed_) return loop().disarm(*this);
   loop().arm(*this, next);
 }
 
@@ -294,12 +296,13 @@ void PoolLane::retire_expired() {
 }
 
 void PoolLane::close(const Status& why) {
+  closed_ = true;
   loop().disarm(*this);
-  loop().unschedule(work_);
   open(nullptr);
-  all_.clear(shared_.counted);
+  all_.abandon();
   connect_waiters_.end(why);
   waiting_.fail(why);
+  work_soon();
 }
 
 void PoolLane::add_to(PoolStats& stats) const {

@@ -79,7 +79,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   /// Keeps a call that has lost its connection and waits again.
   void take_again(PendingCall& call) noexcept;
   void add_connect_waiter(ConnectWaiter& waiter);
-  /// Ends everything; calls that wait fail with `why`.
+  /// Ends everything, also inside a callback; calls that wait fail with `why`.
   void close(const Status& why);
 
   bool is_up() const { return !all_.up.empty(); }
@@ -142,6 +142,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   bool renewing_ = false;
   /// Calls begin again, in the next turn; until then nobody is admitted.
   bool holds_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace weft::detail

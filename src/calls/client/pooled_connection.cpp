@@ -12,6 +12,17 @@ void PooledConnection::leave() {
   finish_when_empty();
 }
 
+void PooledConnection::abandon() noexcept {
+  if (state_ == State::kOver) return;
+  ended_from_ = std::exchange(state_, State::kOver);
+  dialer_.drop();
+  if (session_ != nullptr) session_->abandon();
+}
+
+void PooledConnection::on_dial_failed(const Status& why) {
+  if (state_ != State::kOver) end(why);
+}
+
 Duration PooledConnection::idle_time(TimePoint now) {
   const std::uint64_t begun =
       session_->calls_out().table().entered() + session_->calls_in().answers().requests();
@@ -34,6 +45,7 @@ SessionSetup PooledConnection::session_setup() {
 }
 
 void PooledConnection::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
+  if (state_ == State::kOver) return;
   SessionSetup setup = session_setup();
   setup.hello_timeout = hello_timeout;
   session_ = std::make_unique<Session>(setup, std::move(connection), id_);
@@ -64,6 +76,7 @@ void PooledConnection::on_session_room(Session& session) {
 }
 
 void PooledConnection::on_session_closed(Session&, const Status& why) {
+  if (state_ == State::kOver) return;
   end(state_ == State::kMaking ? why.with_context([this] { return "connect to " + setup_.options.connect; })
                                : why);
 }

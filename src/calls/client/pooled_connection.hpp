@@ -61,6 +61,8 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   void leave();
   /// Ends it soon, whatever it has.
   void close(Status why) { session_->close(std::move(why)); }
+  /// Ends it and its calls now, without a callback; also inside a callback of its session.
+  void abandon() noexcept;
 
   State state() const { return state_; }
   /// Returns the state before, of one that is over.
@@ -87,7 +89,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
 
  private:
   void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) override;
-  void on_dial_failed(const Status& why) override { end(why); }
+  void on_dial_failed(const Status& why) override;
   void on_session_ready(Session& session) override;
   void on_session_goaway(Session& session) override;
   void on_session_room(Session& session) override;
@@ -135,6 +137,8 @@ class PooledConnections {
     count_ = 0;
   }
   bool empty() const { return count_ == 0; }
+  /// The one that was added first; there is one.
+  PooledConnection& oldest() { return list_.front(); }
   std::size_t count() const { return count_; }
   /// Calls `visit(PooledConnection&)` on each, which may take it into another list.
   template <typename Visit>

@@ -64,6 +64,15 @@ class IntrusiveList {
     head_.previous_ = &hook;
   }
 
+  void push_front(T& object) {
+    Hook& hook = object;
+    WEFT_ASSERT(!hook.linked(), "an object sits in a list once");
+    hook.previous_ = &head_;
+    hook.next_ = head_.next_;
+    head_.next_->previous_ = &hook;
+    head_.next_ = &hook;
+  }
+
   T& pop_front() {
     WEFT_ASSERT(!empty(), "pop_front of an empty list");
     Hook* first = head_.next_;

@@ -21,6 +21,17 @@ namespace weft::detail {
 /// `attachment`, which is not empty, StreamSide::send_attachment() follows.
 template <typename Format>
 bool send_item(StreamSide& side, const typename Format::Item& item, const Attachment* attachment = nullptr) {
+  if constexpr (requires { requires Format::kRunsHooks; }) {
+    typename Format::Ahead ahead;
+    ahead.encode(item);
+    // The hooks may have ended the stream.
+    if (side.writing() == StreamSide::Writing::kOver) return false;
+    std::byte* const body = side.begin_item(ahead.size(), attachment);
+    if (body == nullptr) return false;
+    ahead.copy_to(body);
+    side.end_item();
+    return true;
+  }
   const std::size_t bytes = Format::bytes(item);
   std::byte* const body = side.begin_item(bytes, attachment);
   if (body == nullptr) [[unlikely]] {

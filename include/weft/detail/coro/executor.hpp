@@ -70,6 +70,8 @@ class Executor {
 
   /// Queues `node`, which must not be queued yet.
   void schedule(Ready& node) noexcept { ready_.push_back(node); }
+  /// The same in front of all that are queued.
+  void schedule_first(Ready& node) noexcept { ready_.push_front(node); }
   /// Takes `node` out of the queue, if it is there.
   void unschedule(Ready& node) noexcept { node.unlink(); }
 

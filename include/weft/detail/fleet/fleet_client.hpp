@@ -33,7 +33,7 @@ namespace weft {
 ///
 /// Thread: its loop's, destructor included; every use on another one ends the process with words that say so.
 /// It may be made on any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends
-/// its calls with kCancelled; it must not be destroyed inside a handler that one of its connections serves.
+/// its calls with kCancelled; it may be closed and destroyed inside any callback.
 /// Calls refer to their arguments until they have ended, so each is awaited in the expression that made it.
 /// Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and
 /// nothing else suffers. Cancel: total before an attempt is sent, after that its outcome is unknown. Threads

@@ -18,7 +18,7 @@ namespace weft::detail {
 
 /// The servers of a fleet, and whom to call next. Calls share it, so that it outlives the client by those
 /// that are just being told of its end. Thread: its loop's, but for the constructor.
-class FleetCore {
+class FleetCore : public std::enable_shared_from_this<FleetCore> {
  public:
   FleetCore(Loop& loop, FleetOptions options, Transports transports);
   ~FleetCore();
@@ -33,7 +33,8 @@ class FleetCore {
   void begin() noexcept;
   /// Ends the process, with words, on a thread that must leave the fleet alone.
   void check_thread() const noexcept;
-  /// Ends all calls with kCancelled and closes all connections.
+  /// Ends all calls with kCancelled and closes all connections, also inside a callback. Inside a turn the
+  /// fleet is kept until nothing of it is on the stack.
   void close() noexcept;
   /// Returns why no call can be made at all; ok when it can.
   const Status& misuse() const { return misuse_.ok() ? names_.misuse() : misuse_; }
@@ -77,6 +78,11 @@ class FleetCore {
   Duration spread(Duration wait) noexcept;
 
  private:
+  class Ending;
+
+  /// Ends what may be on the stack when the fleet is closed: watching the name, and connecting.
+  void disconnect() noexcept;
+
   Loop& loop_;
   FleetOptions options_;
   Status misuse_;
@@ -88,6 +94,8 @@ class FleetCore {
   ReadySearch search_{choice_, links_};
   FleetList list_{choice_, links_};
   bool closed_ = false;
+  /// Null once the fleet was closed, which it is without a need for memory.
+  std::unique_ptr<Ending> ending_;
   FleetNames names_{loop_, options_, list_, links_, counted_};
 };
 

@@ -34,7 +34,9 @@ class FleetLinks {
   bool connect(FleetMember& member) noexcept;
   /// Stops to connect `member`, which is not to be asked any more. Its calls go on.
   void forget(FleetMember& member) noexcept;
-  /// Ends the calls of `member` with kCancelled.
+  /// Connects nobody any more.
+  void close() noexcept { closed_ = true; }
+  /// Drops the pool of `member`.
   void disconnect(FleetMember& member) noexcept;
 
   bool is_up(const FleetMember& member) const noexcept {
@@ -77,6 +79,7 @@ class FleetLinks {
   Transports transports_;
   std::vector<Handler> handlers_;
   bool has_pools_ = false;
+  bool closed_ = false;
   Event changed_;
   std::uint64_t changes_ = 0;
   std::vector<FleetMember*> ready_;

@@ -34,7 +34,9 @@ class FleetList {
   /// Returns how many of them may be asked.
   std::size_t used() const noexcept { return choice_.used(); }
   std::size_t leaving() const noexcept { return leaving_.size(); }
-  /// Ends the calls of all with kCancelled. The records stay for those who hold them.
+  /// Ends the calls of all with kCancelled, also inside a callback. The records and their pools stay.
+  void close() noexcept;
+  /// Drops the pools of all. The records stay for those who hold them.
   void disconnect() noexcept;
 
   /// `member` stays until release().

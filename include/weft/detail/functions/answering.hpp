@@ -8,6 +8,8 @@
 #include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 #include "weft/detail/codec/codec.hpp"
+#include "weft/detail/codec/hooks.hpp"
+#include "weft/detail/functions/encoded_ahead.hpp"
 #include "weft/detail/functions/leaving_result.hpp"
 #include "weft/detail/functions/method.hpp"
 #include "weft/detail/functions/views.hpp"
@@ -43,6 +45,45 @@ template <typename Call, typename... Values>
   if (runs.empty()) return false;
   answer_around(call, size, runs, chunk, values...);
   return true;
+}
+
+/// Answers with values that were encoded ahead.
+template <typename Call>
+void answer_ahead(Call& call, const EncodedAhead& values) {
+  if (std::byte* body = call.begin_answer(values.size())) {
+    values.copy_to(body);
+    call.end_answer();
+  }
+}
+
+/// Answers with a value whose encoding runs hooks, and from which long runs leave if they are most of it.
+template <typename Call, typename R>
+void answer_leaving_ahead(Call& call, R& value) {
+  EncodedAhead ahead;
+  const std::size_t size = encoded_size(value);
+  const auto answer_whole = [&](const R& its_value) {
+    ahead.encode_sized(size, its_value);
+    answer_ahead(call, ahead);
+  };
+  auto* const chunks =
+      size == kUnencodable || size < LentRuns::kRunBytesMin ? nullptr : call.lending_chunks();
+  if (chunks == nullptr) return answer_whole(value);
+  LentRuns found;
+  find_runs(found, value);
+  if (found.bytes() < size / 2) return answer_whole(value);
+  std::unique_ptr<LeavingResult<R>> kept = LeavingResult<R>::keep(value);
+  if (kept == nullptr) return answer_whole(value);
+  const R& result = kept->value();
+  const ChunkRef chunk = LeavingMemory::lend(kept, size, *chunks);
+  if (!chunk) return answer_whole(result);
+  ahead.encode_sized(size, result);
+  LentRuns runs;
+  ahead.find_runs_into(runs);
+  const RunsInChunk lent{runs, chunk};
+  std::byte* const body = call.begin_answer(size, &lent);
+  if (body == nullptr) return;
+  ahead.copy_to(body, &runs);
+  call.end_answer(&lent);
 }
 
 template <typename Call, typename... Values>
@@ -84,6 +125,11 @@ template <typename Call, typename R>
 
 template <typename Call, typename... Values>
 void answer_with(Call& call, const Values&... values) {
+  if constexpr (runs_hooks<Values...>()) {
+    EncodedAhead ahead;
+    ahead.encode(values...);
+    return answer_ahead(call, ahead);
+  }
   const std::size_t size = encoded_size(values...);
   if constexpr ((holds_view<Values> || ...)) {
     if (size >= LentRuns::kRunBytesMin && answer_from_request(call, size, values...)) [[unlikely]] {
@@ -96,7 +142,9 @@ void answer_with(Call& call, const Values&... values) {
 /// Answers with `value`, which its handler made, and which may be moved from.
 template <typename Call, typename R>
 void answer_with_own(Call& call, R& value) {
-  if constexpr (leaves_its_handler<R>) {
+  if constexpr (leaves_its_handler<R> && runs_hooks<R>()) {
+    answer_leaving_ahead(call, value);
+  } else if constexpr (leaves_its_handler<R>) {
     const std::size_t size = encoded_size(value);
     if (size >= LentRuns::kRunBytesMin && answer_leaving(call, size, value)) [[unlikely]] {
       return;

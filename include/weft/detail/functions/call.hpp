@@ -15,9 +15,13 @@
 
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call_errand.hpp"
+#include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/functions/encoded_ahead.hpp"
 #include "weft/detail/functions/method.hpp"
 #include "weft/detail/functions/views.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 
 namespace weft {
 
@@ -180,11 +184,17 @@ inline constexpr bool arguments_may_have_runs = false;
 template <typename... Parameters>
 inline constexpr bool arguments_may_have_runs<TypeList<Parameters...>> = may_have_runs<Parameters...>();
 
+template <typename List>
+inline constexpr bool arguments_run_hooks = false;
+template <typename... Parameters>
+inline constexpr bool arguments_run_hooks<TypeList<Parameters...>> = runs_hooks<Parameters...>();
+
 /// The arguments and the result of one call of `M`, by the codec. Arguments that were given as lvalues are
 /// referred to until the call has ended.
 template <auto M, typename... Given>
 class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   static constexpr bool kMayHaveRuns = arguments_may_have_runs<typename MethodTraits<M>::Arguments>;
+  static constexpr bool kRunsHooks = arguments_run_hooks<typename MethodTraits<M>::Arguments>;
 
  public:
   template <typename... Arguments>
@@ -192,25 +202,59 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   explicit CodecBody(std::in_place_t, Arguments&&... arguments)
       : arguments_(std::forward<Arguments>(arguments)...) {}
 
+  /// Encodes the arguments ahead where that runs code of the user's.
+  Status check() const
+    requires kRunsHooks
+  {
+    const LateEnd::Guard guard;
+    try {
+      std::apply([this](const auto&... values) { ahead_.encode(values...); }, arguments_);
+    } catch (...) {  // a hook of the user's
+      return failure_of_encoding();
+    }
+    return {};
+  }
   std::size_t bytes() const {
-    return std::apply([](const auto&... values) { return encoded_size(values...); }, arguments_);
+    if constexpr (kRunsHooks) {
+      return ahead_.size();
+    } else {
+      return std::apply([](const auto&... values) { return encoded_size(values...); }, arguments_);
+    }
   }
   void write(std::byte* to) const {
-    std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+    if constexpr (kRunsHooks) {
+      ahead_.copy_to(to);
+    } else {
+      std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+    }
   }
   void find_runs(LentRuns& runs) const
     requires kMayHaveRuns
   {
-    std::apply([&](const auto&... values) { detail::find_runs(runs, values...); }, arguments_);
+    if constexpr (kRunsHooks) {
+      ahead_.find_runs_into(runs);
+    } else {
+      std::apply([&](const auto&... values) { detail::find_runs(runs, values...); }, arguments_);
+    }
   }
   void write_around(std::byte* to, LentRuns& runs) const
     requires kMayHaveRuns
   {
-    std::apply([&](const auto&... values) { detail::encode_around(to, runs, values...); }, arguments_);
+    if constexpr (kRunsHooks) {
+      ahead_.copy_to(to, &runs);
+    } else {
+      std::apply([&](const auto&... values) { detail::encode_around(to, runs, values...); }, arguments_);
+    }
   }
 
  private:
+  struct NotAhead {
+    NotAhead() = default;
+    NotAhead(NotAhead&&) noexcept {}
+  };
+
   typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
+  [[no_unique_address]] mutable std::conditional_t<kRunsHooks, EncodedAhead, NotAhead> ahead_;
 };
 
 /// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
@@ -271,6 +315,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
 
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
+    if constexpr (runs_hooks<Arguments...>()) return start_ahead(arguments...);
     const std::size_t size = encoded_size(arguments...);
     if (repeats_) keep_to_repeat(size, arguments...);
     const Begun begun = Base::begin(nullptr, size);
@@ -295,6 +340,25 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   Result<Answer<R>> take_answer() { return Base::take_answer(WithDetails::details); }
 
  private:
+  // Hooks of the user's run before anything is begun.
+  template <typename... Arguments>
+  void start_ahead(const Arguments&... arguments) {
+    const LateEnd::Guard guard;
+    std::size_t size = kUnencodable;
+    try {
+      size = encoded_size(arguments...);
+      if (size != kUnencodable) kept_.keep(size, arguments...);
+    } catch (...) {
+      static_cast<void>(Base::refuse(failure_of_encoding()));
+      return;
+    }
+    WithDetails::details.keeps_body = size != kUnencodable;
+    const Begun begun = Base::begin(nullptr, size);
+    if (begun.body == nullptr) return;
+    kept_.copy_to(begun.body);
+    if (begun.needs_sent()) Base::sent();
+  }
+
   // One that cannot be kept is begun all the same, and not repeated.
   template <typename... Arguments>
   void keep_to_repeat(std::size_t size, const Arguments&... arguments) noexcept {

@@ -36,7 +36,15 @@ class StartedStream final : public OpenedStream {
   /// Throws what encoding throws while it waits for a connection, and std::bad_alloc.
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
+    const LateEnd::Guard guard;
     const std::size_t size = encoded_size(arguments...);
+    if constexpr (runs_hooks<Arguments...>()) {
+      if (size != kUnencodable) kept_.keep(size, arguments...);
+      const Begun begun = OpenedStream::open(size);
+      if (begun.body == nullptr) return;
+      kept_.copy_to(begun.body);
+      return OpenedStream::opened(begun);
+    }
     const Begun begun = OpenedStream::open(size);
     if (begun.body != nullptr) {
       try {

@@ -9,6 +9,8 @@
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/codec/codec.hpp"
+#include "weft/detail/codec/hooks.hpp"
+#include "weft/detail/functions/encoded_ahead.hpp"
 
 namespace weft::detail {
 
@@ -19,6 +21,10 @@ struct CodecItems {
   using Value = std::optional<T>;
   /// Keeps what an item's views show beside its bytes.
   using Memory = DecodeArena;
+
+  /// write() runs code of the user's: items are encoded ahead.
+  static constexpr bool kRunsHooks = runs_hooks<T>();
+  using Ahead = EncodedAhead;
 
   static void clear(DecodeArena& arena) noexcept { arena.clear(); }
   static std::size_t bytes(const T& item) { return encoded_size(item); }

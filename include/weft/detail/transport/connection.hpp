@@ -74,8 +74,8 @@ class ConnectionEnds {
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
 /// and all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be
-/// destroyed at any time outside its sink's callbacks, which gives back every lease and calls the sink no
-/// more.
+/// destroyed at any time outside its sink's callbacks and its leases', which gives back every lease and calls
+/// the sink no more; within them abandon() does that.
 ///
 ///                      decided for another
 ///   made --start()--> started ----------> moving     moving: what is queued still leaves by the base carrier
@@ -148,6 +148,10 @@ class Connection final : public ConnectionEnds,
   void finish();
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   void close(Status why);
+
+  /// Ends both sides now: the carriers are shut, every lease is released, and the sink is called no more.
+  /// Also inside the sink's callbacks, where the connection itself has to stay until they have returned.
+  void abandon();
 
   /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
   /// the last time that there was nothing to receive, or at least 8 MiB ago.

@@ -157,6 +157,9 @@ class Outbox {
   }
   /// The first `bytes` of what is queued have left: gives back their memory, in order.
   void consume(std::size_t bytes) noexcept;
+  /// Releases every lease with sent = false; nothing may leave afterwards. What is queued in chunks stays
+  /// there.
+  void release_leases() noexcept;
   /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.
   void release_all() noexcept;
 

@@ -22,7 +22,8 @@ struct MethodEntry;
 /// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
 /// Thread: its loop's, destructor included, and the process ends with a message elsewhere; it may be made on
 /// any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends its calls with
-/// kCancelled; it must not be destroyed inside a handler that its own connection serves.
+/// kCancelled. It may be closed and destroyed inside any callback, a handler that its own connection serves
+/// included.
 class CallClient : public Caller {
  public:
   /// `loop` must outlive the client.
@@ -63,7 +64,10 @@ class CallClient : public Caller {
   ClientStats stats() const noexcept;
 
  private:
-  std::unique_ptr<ClientCore> core_;
+  struct CoreEnd {
+    void operator()(ClientCore* core) const noexcept;
+  };
+  std::unique_ptr<ClientCore, CoreEnd> core_;
 };
 
 }  // namespace weft::detail

@@ -19,8 +19,8 @@ struct MethodEntry;
 /// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call
 /// is begun again on another, within its own time and `retries_max`. One that may have run is begun again if
 /// it is idempotent (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it.
-/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
-/// destroyed inside a handler that one of its connections serves.
+/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled. It may be closed
+/// and destroyed inside any callback, a handler that one of its connections serves included.
 class CallPool : public Caller {
  public:
   /// `loop` must outlive the pool.
@@ -46,7 +46,10 @@ class CallPool : public Caller {
   const PoolOptions& options() const;
 
  private:
-  std::unique_ptr<PoolCore> core_;
+  struct CoreEnd {
+    void operator()(PoolCore* core) const noexcept;
+  };
+  std::unique_ptr<PoolCore, CoreEnd> core_;
 };
 
 }  // namespace weft::detail
