@@ -251,7 +251,7 @@ TEST_F(BlockingFleets, TellAThreadThatWouldWaitForItself) {
 TEST_F(BlockingFleets, RefuseABodyThatIsTooLarge) {
   FleetClient& fleet = make();
   const FleetCallOptions options{.call = {.timeout = 10s}};
-  const std::string large(std::size_t{5} << 20, 'x');
+  const std::string large(std::size_t{17} << 20, 'x');
   EXPECT_EQ(blocking(fleet).call<echoed>(options, large).status().code(), StatusCode::kResourceExhausted);
 }
 

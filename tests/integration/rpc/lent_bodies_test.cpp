@@ -378,10 +378,10 @@ TEST_F(LentBodies, OverTheServersLimitFailThatCallOnlyAndOnce) {
   ClientOptions options;
   options.call_timeout = 10ms;
   Client& caller = client(serve({.threads = 1}, fill).urls().front(), std::move(options));
-  const std::string text = text_of(std::size_t{5} << 20);
+  const std::string text = text_of(std::size_t{17} << 20);
   const auto [refused, slept] = loop().block_on(when_all(caller.call<echo>(text), sleep_for(40ms)));
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string{refused.status().message()}, ::testing::HasSubstr("a request of 5242884 bytes"));
+  EXPECT_THAT(std::string{refused.status().message()}, ::testing::HasSubstr("a request of 17825796 bytes"));
   EXPECT_TRUE(slept.ok());
   EXPECT_EQ(ask<echo>(caller, std::string{"short"}).value(), "short");
 }

@@ -344,11 +344,11 @@ TEST_F(BlockingStreams, LargeItemsPassBothWays) {
 TEST_F(BlockingStreams, AnItemOverTheLimitEndsTheStreamWithWords) {
   BlockingClient client{options()};
   auto up = client.open<take_texts>();
-  EXPECT_FALSE(up.write(std::string(5 << 20, 'x')));
+  EXPECT_FALSE(up.write(std::string(17 << 20, 'x')));
   EXPECT_EQ(up.status().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(up.status().to_string(), ::testing::HasSubstr("body_bytes_max"));
   EXPECT_EQ(up.finish().status().code(), StatusCode::kResourceExhausted);
-  auto down = client.open<send_texts>(std::size_t{5} << 20, 1);
+  auto down = client.open<send_texts>(std::size_t{17} << 20, 1);
   EXPECT_EQ(down.next(), std::nullopt);
   EXPECT_EQ(client.call<add>(1, 2).value(), 3);
 }

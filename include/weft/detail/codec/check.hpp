@@ -17,6 +17,11 @@ enum class Problem : unsigned char {
   kUnion,
   kBaseClass,
   kTooManyFields,
+  kTupleLike,
+  kFieldWithoutDefault,
+  kUncounted,
+  kBitField,
+  kForeignContainer,
   kNotAggregate,
   kWideVariant,
   kCompatibleInside,
@@ -43,12 +48,38 @@ struct Check {
   }
 };
 
+consteval Problem problem_of(FieldFault fault) {
+  switch (fault) {
+    case FieldFault::kNone:
+      return Problem::kNone;
+    case FieldFault::kBaseClass:
+      return Problem::kBaseClass;
+    case FieldFault::kTupleLike:
+      return Problem::kTupleLike;
+    case FieldFault::kNoDefault:
+      return Problem::kFieldWithoutDefault;
+    case FieldFault::kReference:
+      return Problem::kReference;
+    case FieldFault::kUncounted:
+      return Problem::kUncounted;
+    case FieldFault::kTooMany:
+      return Problem::kTooManyFields;
+    case FieldFault::kUnion:
+      return Problem::kUnion;
+    case FieldFault::kBitField:
+      return Problem::kBitField;
+  }
+  return Problem::kUncounted;
+}
+
 template <typename T>
 consteval Problem unsupported_problem() {
   if constexpr (std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>) {
     return Problem::kRawPointer;
   } else if constexpr (requires(T& p) { p.use_count(); }) {
     return Problem::kSharedPointer;
+  } else if constexpr (ContainerShape<T>) {
+    return Problem::kForeignContainer;
   } else {
     return std::is_union_v<T> ? Problem::kUnion : Problem::kNotAggregate;
   }
@@ -110,10 +141,8 @@ consteval Problem find_problem() {
     if constexpr (kKind == Kind::kUnsupported) {
       return unsupported_problem<T>();
     } else if constexpr (kKind == Kind::kAggregate) {
-      if constexpr (has_base_class<T>)
-        return Problem::kBaseClass;
-      else if constexpr (field_count<T> > CodecLimits::kFieldsMax)
-        return Problem::kTooManyFields;
+      if constexpr (field_fault<T> != FieldFault::kNone)
+        return problem_of(field_fault<T>);
       else
         return Members::all(members_of<T>{});
     } else if constexpr (kKind == Kind::kTuple) {
@@ -189,7 +218,7 @@ inline constexpr Problem decode_problem = find_problem<Out, Direction::kDecode, 
 template <Problem kProblem>
 consteval bool explain() {
   static_assert(kProblem != Problem::kReference,
-                "weft cannot encode this type: a tuple or pair in it holds a reference; hold a value");
+                "weft cannot encode this type: it holds a reference; hold a value");
   static_assert(kProblem != Problem::kRawPointer,
                 "weft cannot encode this type: it has a raw pointer (const char* too); use std::string, "
                 "std::string_view, std::optional or std::unique_ptr");
@@ -206,6 +235,26 @@ consteval bool explain() {
       kProblem != Problem::kTooManyFields,
       "weft cannot encode this type: it has an aggregate with more than 32 fields; group them in nested "
       "structs, or specialise weft::CodecTraits");
+  static_assert(kProblem != Problem::kTupleLike,
+                "weft cannot encode this type: it has an aggregate with a std::tuple_size of its own; "
+                "specialise weft::CodecTraits for it");
+  static_assert(
+      kProblem != Problem::kFieldWithoutDefault,
+      "weft cannot encode this type: it has an aggregate with a field that has no default constructor; give "
+      "the field an initializer or a default constructor, or specialise weft::CodecTraits");
+  static_assert(
+      kProblem != Problem::kUncounted,
+      "weft cannot encode this type: it has an aggregate whose fields cannot be counted, as with a field "
+      "that "
+      "can be neither copied nor initialised by {}; specialise weft::CodecTraits for the aggregate");
+  static_assert(kProblem != Problem::kBitField,
+                "weft cannot encode this type: it has an aggregate with a bit-field; use an integer, or "
+                "specialise weft::CodecTraits");
+  static_assert(
+      kProblem != Problem::kForeignContainer,
+      "weft cannot encode this type: it has a class of a container's shape that is not of namespace std and "
+      "may have data of its own; if it has none, specialise weft::is_codec_container as true, else "
+      "weft::CodecTraits");
   static_assert(
       kProblem != Problem::kNotAggregate,
       "weft cannot encode this type: it has a class that is not an aggregate (constructors, private or "

@@ -143,7 +143,7 @@ struct Codec<Result<T>, Kind::kResult> {
     if constexpr (std::is_void_v<T>) {
       out = Result<T>{};
     } else {
-      T value{};
+      T value = T();
       if (!from.read(value)) return false;
       out = Result<T>{std::move(value)};
     }

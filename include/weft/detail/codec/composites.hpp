@@ -76,7 +76,7 @@ struct Codec<T, Kind::kUserWire> {
     to.write(static_cast<const Wire&>(Traits::to_wire(value)));
   }
   static bool decode(Decoder& from, T& out) {
-    Wire wire{};
+    Wire wire = Wire();
     if (!from.read(wire)) return false;
     if (!Traits::from_wire(std::move(wire), out)) return from.fail(DecodeFault::kRefused);
     return true;

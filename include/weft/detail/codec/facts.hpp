@@ -10,18 +10,6 @@
 
 namespace weft::detail::codec_detail {
 
-template <typename... Ts>
-struct Types {
-  static constexpr std::size_t kCount = sizeof...(Ts);
-};
-
-struct TypesOf {
-  template <typename... Fs>
-  constexpr Types<Fs...> operator()(Fs&...) const {
-    return {};
-  }
-};
-
 /// The types of the members of an aggregate, a tuple or a pair, as they are declared (a const stays).
 template <typename T, Kind kKind = kind_of<T>>
 struct MembersOf {
@@ -143,7 +131,7 @@ consteval Facts find_facts() {
     all.bytewise = false;
     return all;
   } else if constexpr (kKind == Kind::kAggregate) {
-    if constexpr (field_count<T> > CodecLimits::kFieldsMax || has_base_class<T> || std::is_union_v<T>) {
+    if constexpr (std::is_union_v<T> || field_fault<T> != FieldFault::kNone) {
       return {};
     } else {
       // Fields lie in the order of their declaration, so equal sizes mean that there are no holes.

@@ -75,7 +75,7 @@ struct Codec<T, Kind::kSet> {
     if (kNests<Key> && !from.enter()) return false;
     CollisionGuard<T> guard{&out};
     for (std::uint32_t i = 0; i < count; ++i) {
-      Key key{};
+      Key key = Key();
       if (!from.read(key) || !insert_decoded(from, guard, out, std::move(key))) return false;
     }
     return !kNests<Key> || from.leave();
@@ -117,8 +117,8 @@ struct Codec<T, Kind::kMap> {
     if (kNests<Entry> && !from.enter()) return false;
     CollisionGuard<T> guard{&out};
     for (std::uint32_t i = 0; i < count; ++i) {
-      Key key{};
-      Value value{};
+      Key key = Key();
+      Value value = Value();
       if (!from.read(key, value)) return false;
       if (!insert_decoded(from, guard, out, std::move(key), std::move(value))) return false;
     }

@@ -123,6 +123,17 @@ concept Contiguous = requires(T& c) {
   { c.data() } -> std::convertible_to<const typename T::value_type*>;
 };
 
+/// True for a class of namespace std. Its name decides, so that no container's header is needed.
+template <typename T>
+consteval bool is_of_std() {
+  const std::string_view name = __PRETTY_FUNCTION__;
+  return name.find("T = std::") != std::string_view::npos;
+}
+/// Containers whose elements are all of their data: those of the standard library, and those that the user
+/// names. A class that is derived from a container may have members that the codec does not see.
+template <typename T>
+concept KnownContainer = ContainerShape<T> && (is_codec_container<T> || is_of_std<T>());
+
 template <typename T>
 consteval Kind shape_kind() {
   if constexpr (std::is_same_v<T, bool>)
@@ -136,6 +147,8 @@ consteval Kind shape_kind() {
   else if constexpr (template_kind<T> != Kind::kUnsupported)
     return template_kind<T>;
   else if constexpr (!std::is_class_v<T>)
+    return Kind::kUnsupported;
+  else if constexpr (ContainerShape<T> && !KnownContainer<T>)
     return Kind::kUnsupported;
   else if constexpr (MapShape<T>)
     return Kind::kMap;

@@ -22,6 +22,8 @@ struct CodecLimits {
   static constexpr std::size_t kBucketElementsMax = 64;
   /// Fields of an aggregate that is encoded without a CodecTraits.
   static constexpr std::size_t kFieldsMax = 32;
+  /// Values without braces that an aggregate takes at most if `{}` cannot initialise one of its fields.
+  static constexpr std::size_t kSlotsMax = 256;
   /// Elements of one container.
   static constexpr std::uint64_t kElementsMax = 0xFFFF'FFFF;
 };

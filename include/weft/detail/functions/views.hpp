@@ -25,8 +25,7 @@ template <typename T>
 consteval auto parts_of() {
   constexpr Kind kKind = codec_detail::kind_of<T>;
   if constexpr (kKind == Kind::kAggregate) {
-    if constexpr (codec_detail::has_base_class<T> || std::is_union_v<T> ||
-                  codec_detail::field_count<T> > CodecLimits::kFieldsMax) {
+    if constexpr (std::is_union_v<T> || codec_detail::field_fault<T> != codec_detail::FieldFault::kNone) {
       return codec_detail::Types<>{};  // the codec refuses it
     } else {
       return codec_detail::members_of<T>{};
