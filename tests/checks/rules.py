@@ -15,6 +15,7 @@ import awaited_options
 import capabilities
 import front_door
 import layers
+import plain_english
 import public_names
 from project_files import cpp_files, project_files, read
 
@@ -200,6 +201,7 @@ RULES = {
     "header_guards": header_guards,
     "no_silent_catch_all": no_silent_catch_all,
     "doc_comments_have_subjects": doc_comments_have_subjects,
+    "plain_english": plain_english.problems,
     "no_machine_paths": no_machine_paths,
     "awaited_options": awaited_options.problems,
     "capabilities": capabilities.problems,
