@@ -9,7 +9,7 @@ namespace weft::detail {
 
 namespace {
 
-// Finds nothing, for ever.
+// Never finds an event.
 class NoPoller final : public Poller {
  public:
   std::size_t poll() override { return 0; }

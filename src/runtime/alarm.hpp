@@ -18,12 +18,12 @@ class Alarm final : public FdWatch {
   explicit Alarm(Descriptor timer) noexcept : FdWatch(Internal{}), timer_(std::move(timer)) {}
 
   int descriptor() const noexcept { return timer_.get(); }
-  /// Returns what it was last set to, and max() when it is off or went off.
+  /// Returns the time it was last set to, and max() when it is off or went off.
   TimePoint time() const noexcept { return time_; }
   /// Sets it to `at` by `clock`; max() switches it off.
   void set(TimePoint at, Clock& clock) noexcept;
 
-  /// It says once that it went off: whoever was not due yet by our clock needs it again.
+  /// Reports once that it went off: a timer that was not due yet by our clock sets it again.
   void on_ready(Readiness) override { time_ = TimePoint::max(); }
 
  private:

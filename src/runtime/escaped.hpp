@@ -3,7 +3,7 @@
 
 namespace weft::detail {
 
-/// Says that an exception left a loop's callback, and what it was, then ends the process.
+/// Aborts the process with a message: an exception, `what`, left a callback of the loop.
 [[noreturn]] void exception_escaped(const char* what) noexcept;
 
 }  // namespace weft::detail

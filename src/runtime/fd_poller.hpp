@@ -28,7 +28,7 @@ class FdPoller {
   /// Waits at most `timeout`, not at all for zero, without end for Duration::max(). Never ends early for the
   /// time alone, may for no reason. The events are valid until the next wait().
   virtual std::span<const FdEvent> wait(Duration timeout) = 0;
-  /// Tells the kernel now what it would otherwise learn at the next wait().
+  /// Passes changes to the kernel now instead of at the next wait().
   virtual void flush() noexcept {}
   /// Readable when wait() would bring something, after a flush().
   virtual int descriptor() const noexcept = 0;

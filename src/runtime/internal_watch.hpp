@@ -7,8 +7,7 @@ namespace weft::detail {
 
 struct FdWatch::Internal {};
 
-/// A descriptor whose only purpose is to end the loop's wait; what it means is looked at anyway in every
-/// turn.
+/// A descriptor whose only purpose is to end the loop's wait; its meaning is checked in every turn anyway.
 class InternalWatch final : public FdWatch {
  public:
   InternalWatch() noexcept : FdWatch(Internal{}) {}

@@ -20,7 +20,7 @@ namespace {
 // A timer that is at least this far away is left to the alarm, which is rarely set: a timeout of its own for
 // each sleep would have the kernel program its clock twice for every wake-up.
 constexpr Duration kAlarmFrom = std::chrono::milliseconds{1};
-// Coroutines run for so long in each turn, if they are many, whatever else it has done.
+// Minimum time that coroutines get in each turn, if there are many, after all other work of the turn.
 constexpr Duration kReadyAtLeast = std::chrono::microseconds{250};
 
 }  // namespace
@@ -84,7 +84,7 @@ auto Loop::in_a_turn(Work work) noexcept {
   }
 }
 
-// What is paid here is paid for each question to a poller: every look is one compare.
+// This path is paid for each question to a poller, so every check is one comparison.
 [[gnu::always_inline]] inline std::size_t Loop::quick_turn(detail::Mailbox& mailbox) {
   ++stats_.quick_turns;
   std::size_t did = pollers_.ask();
@@ -132,7 +132,7 @@ void Loop::run() {
   const Seat seat{*this};
   running_ = true;
   turn_until([this] { return stop_.load(std::memory_order_seq_cst); });
-  // Whoever waits on another thread for what this loop did not get to would wait for ever.
+  // Threads that wait for work which this loop did not reach would wait without end.
   in_a_turn([this] { mailbox_->stop_errands(); });
   stop_.store(false, std::memory_order_seq_cst);
   running_ = false;
@@ -198,8 +198,8 @@ std::size_t Loop::full_turn(Duration max_wait) {
   return done;
 }
 
-// Whether the next turn would not sleep. A loop that waits has no spin to be quick in, and what was put off
-// wants a full turn.
+// True if the next turn would not sleep. A loop that waits has no spin to be quick in, and postponed work
+// needs a full turn.
 bool Loop::may_be_quick() const noexcept {
   if (!real_time_ || budget_left_ == 0 || options_.mode == WaitMode::kWait) return false;
   if (turn_time_.has_later()) return false;
@@ -281,8 +281,7 @@ std::size_t Loop::end_report(std::uint64_t token) {
   return ran;
 }
 
-// What is done with few is not worth a look at the clock. With many, a turn that is old still gets a little
-// done.
+// A few coroutines are not worth a reading of the clock. With many, an old turn still runs a few.
 std::size_t Loop::run_ready_within_budget() {
   std::size_t ran = run_entered(std::min(budget_left_, turn_time_.pieces_left()));
   budget_left_ -= ran;

@@ -110,7 +110,7 @@ Loop::~Loop() {
       !mailbox_->use().has_residents() || mailbox_->in_child(),
       "a loop was destroyed before a client of it; declare the client after the loop, or destroy it first");
   foreign_ = false;
-  // What was posted may own timers, watches and chunks: it goes while the loop is whole.
+  // Posted work may own timers, watches and chunks: it is destroyed while the loop is whole.
   mailbox_->end();
   while (detail::Timer* timer = timers_.pop_due()) timer->loop_ = nullptr;
   while (detail::Timer* timer = timers_.earliest()) disarm(*timer);

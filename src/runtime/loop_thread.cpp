@@ -63,7 +63,7 @@ LoopThread::~LoopThread() {
   stop();
 }
 
-// The thread is not in this process, and what it was doing when it was copied is in no state to be ended.
+// The thread does not exist in this process, and its copied state cannot be ended.
 void LoopThread::leave_to_parent() {
   static_cast<void>(new std::thread{std::move(thread_)});
   static_cast<void>(loop_.release());  // NOLINT(bugprone-unused-return-value): left to the parent

@@ -38,7 +38,7 @@ void Mailbox::post(Posted& node) noexcept {
   if (state_.load(std::memory_order_seq_cst) == State::kEnded) drop();
 }
 
-// The errand is its sender's still, whatever the loop makes of it meanwhile.
+// The errand still belongs to its sender, even while the loop uses it.
 bool Mailbox::send(Errand& errand) noexcept {
   if (in_child() || state_.load(std::memory_order_relaxed) != State::kOpen) return false;
   push(errand);
@@ -91,7 +91,7 @@ void Mailbox::stop_errands() noexcept {
 }
 
 void Mailbox::end_errands_of(const void* whom) noexcept {
-  if (in_child()) return;  // whoever waits is in the parent
+  if (in_child()) return;  // the waiters are in the parent
   IntrusiveList<Errand, ErrandTag> theirs;
   begun_.for_each([&](Errand& errand) {
     if (!errand.is_of(whom)) return;
@@ -132,7 +132,7 @@ void Mailbox::drop_all(Posted* oldest) noexcept {
   }
 }
 
-// What was posted so far, oldest first.
+// Returns all posted work so far, oldest first.
 Posted* Mailbox::take_all() noexcept {
   // The common case is nothing, and a look is cheaper than an exchange.
   if (empty()) return nullptr;

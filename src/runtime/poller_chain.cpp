@@ -39,7 +39,7 @@ void PollerChain::forget_removed() {
   removed_ = false;
 }
 
-// A part of what there is may not make their descriptors readable again, so nobody sleeps on that.
+// A partial read may not make the descriptors readable again, so the loop does not sleep on them.
 bool PollerChain::arm(Duration& at_most) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (brought_ != 0 || !all_[i]->arm()) return false;

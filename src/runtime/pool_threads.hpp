@@ -15,7 +15,7 @@ class WorkerJobs {
  public:
   enum class Added { kYes, kFull, kEnded };
 
-  /// `jobs_max` wait at most, beside those that one of `threads` without work is about to take.
+  /// Lets at most `jobs_max` jobs wait, beside those that an idle one of `threads` is about to take.
   WorkerJobs(std::size_t jobs_max, std::size_t threads) : jobs_max_(jobs_max), threads_(threads) {}
 
   Added add(WorkerJob& job) noexcept;

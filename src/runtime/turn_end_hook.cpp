@@ -11,7 +11,7 @@ namespace weft::detail {
   return ran;
 }
 
-// Most turns have none of the last ones.
+// Most turns have no last hooks.
 std::size_t TurnEndHooks::run() {
   std::size_t ran = run_all(first_);
   if (!last_.empty()) [[unlikely]] {

@@ -66,7 +66,7 @@ class UringPoller final : public FdPoller {
   void unwatch(int, std::uint64_t token) noexcept override {
     if (made_in_.in_child()) return;  // the queues are memory that the parent uses too
     polls_[WatchTable::index_of(token)] = {};
-    // Without room the poll stays until its descriptor ends, and what it reports names nobody.
+    // Without room the poll stays until its descriptor ends, and its report has no receiver.
     if (io_uring_sqe* sqe = next_sqe()) {
       ::io_uring_prep_poll_remove(sqe, token);
       ::io_uring_sqe_set_data64(sqe, kIgnored);
@@ -117,7 +117,7 @@ class UringPoller final : public FdPoller {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
     io_uring_cqe* first = nullptr;
-    // A failure is the time that is over or a signal; either way what is there is looked at next.
+    // A failure means a timeout or a signal; in both cases the completions are read next.
     ::io_uring_wait_cqe_timeout(&ring_, &first, timeout == Duration::max() ? nullptr : &limit);
   }
 

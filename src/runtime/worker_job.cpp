@@ -41,7 +41,7 @@ void WorkerJob::tell() noexcept {
   {
     const std::lock_guard lock(telling_);
     if (loop_ != nullptr) {
-      // A loop that is destroyed drops what was posted, and the hold with it.
+      // A destroyed loop drops posted work, and the hold with it.
       post_surely(*loop_, [hold = JobHold{*this}] { (*hold).arrived(); });
     }
   }

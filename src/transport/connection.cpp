@@ -32,8 +32,8 @@ constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTranspo
 constexpr FixedFailure kNoMemoryToReceive{StatusCode::kResourceExhausted, Layer::kTransport,
                                           Retry::kReconnect, "no memory to receive into"};
 
-// Does what the loop or a carrier asked for. Whatever is thrown for want of memory, in here or in the sink,
-// the connection pays.
+// Runs the work that the loop or a carrier requested. An exception for want of memory, here or in the sink,
+// closes the connection.
 template <typename Work>
 [[gnu::always_inline]] inline void or_close(Connection& connection, Work work) noexcept {
   try {
@@ -55,14 +55,14 @@ Status lost(const Connection& connection, const char* what, int error) {
   }
 }
 
-// Takes the stack for so many segments only where there are as many.
+// Uses the stack for many segments only if there are many.
 [[gnu::noinline]] Moved send_many(const Outbox& outbox, Carrier& carrier, std::size_t segments_max) {
   iovec pieces[Capabilities::kSegmentsMost];
   const std::size_t count = outbox.segments({pieces, std::min(segments_max, std::size(pieces))});
   return carrier.send({pieces, count}, outbox.leased_front());
 }
 
-// Shows the carrier what comes first in the queue, which is few segments but for attachments of many runs.
+// Passes the front of the queue to the carrier: a few segments, except for attachments of many runs.
 [[gnu::always_inline]] inline Moved send_first(const Outbox& outbox, Carrier& carrier,
                                                const Capabilities& capabilities) {
   iovec pieces[kSegmentsMin];
@@ -104,9 +104,9 @@ struct Connection::BringingUp final : BringUpHost {
   BringUp bring_up;
 };
 
-// On the base carrier the peer's next frame may lie behind its verdict. A carrier comes into use at the end
-// of a turn, outside of what is being parsed, and behind our last word on the base carrier, which may still
-// be queued.
+// On the base carrier the peer's next frame may lie behind its verdict. A new carrier comes into use at the
+// end of a turn, outside the parsing, and behind our last message on the base carrier, which may still be
+// queued.
 void Connection::BringingUp::decided() {
   if (connection.ending()) return;
   connection.framer_.go_singly(false);
@@ -159,7 +159,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
   framer_.go_singly(true);
 }
 
-// The carriers first, while what they report to and what they were given still stands.
+// The carriers first, while their owner and their memory still exist.
 Connection::~Connection() {
   bringing_up_.reset();
   base_.reset();
@@ -174,7 +174,7 @@ void Connection::start(FrameSink& sink) {
     receiver_ = &bringing_up_->bring_up;
   }
   if (peer_owes()) peer_watch_.owed(framer_.progress());
-  backlog_.begin(loop_.now());  // what is there already has not waited for anybody
+  backlog_.begin(loop_.now());  // bytes that are already here have not waited
   readable_ = true;
   schedule_work();
 }
@@ -215,8 +215,8 @@ void Connection::on_peer_gone(int error) {
   on_readable();
   if (ending()) return;
   if (error != 0) return close(lost(*this, "the peer is gone: ", error));
-  // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
-  // carrier tells of a peer that takes nothing any more.
+  // A sender that waits for its queue to leave, and receives nothing meanwhile, would wait without end: not
+  // every carrier reports a peer that accepts nothing any more.
   if (!pull_.all_sent()) close(lost(*this, "the peer is gone: ", EPIPE));
 }
 
@@ -246,7 +246,7 @@ void Connection::use_checksums() {
 void Connection::abandon_landing(Carrier::Lent what) {
   if (state_ == State::kClosed) return;
   const bool all = what == Carrier::Lent::kAhead;
-  const Moved moved = carrier_->reclaim(what);  // what is read ahead was lent before its receive()
+  const Moved moved = carrier_->reclaim(what);  // memory read ahead was lent before its receive()
   if (moved.kind == Moved::Kind::kSome) {
     framer_.landed(moved.bytes);
     resume_ = true;  // it may have been the last of the frame
@@ -323,7 +323,7 @@ void Connection::put_off() {
   if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
 }
 
-// Takes what was received and is not handed up yet, then what the carrier has.
+// Delivers bytes that were received before, then receives from the carrier.
 void Connection::receive_all() {
   TurnTime& turn = loop_.turn_time();
   ReceiveSlice slice{turn.now()};
@@ -371,7 +371,7 @@ void Connection::receive_all() {
   return true;
 }
 
-// Receives once, and hands up what is whole then. A failure has closed the connection.
+// Receives once, and delivers the frames that are whole. A failure has closed the connection.
 Moved Connection::receive_once() {
   if (const std::uint64_t unwanted = framer_.attachment_left(false); unwanted > 0) [[unlikely]] {
     if (const std::size_t skipped = carrier_->skip(static_cast<std::size_t>(unwanted)); skipped > 0) {
@@ -398,7 +398,7 @@ Moved Connection::receive_once() {
   }
   Moved moved = carrier_->receive({places, count}, {places, framer_.landing_places()});
   if (peer_gone_) {
-    // Nobody will say again that there is more, or the end.
+    // There is no further event for more bytes, or for the end.
     moved.exhausted = false;
     if (moved.waits()) moved = Moved::ended();
   }
@@ -427,7 +427,7 @@ void Connection::peer_ended() {
   receive_ended_ = true;
   readable_ = false;
   framer_.park();
-  if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
+  if (sending_ == Sending::kFailed) return;  // work() closes with the recorded failure
   const bool sent = pull_.all_sent() || sending_ == Sending::kEnded;
   if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
   if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
@@ -461,7 +461,7 @@ void Connection::on_turn_end() {
 void Connection::flush() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) {
-    // Frames that are queued after the end go nowhere; whoever waits for room has to hear that there is some.
+    // Frames queued after the end are dropped; waiters for room must be woken.
     outbox_.release_all();
     return after_flush();
   }
@@ -479,7 +479,7 @@ void Connection::send_queued() {
       part = pull_.pull(pulled, !receive_ended_ && framer_.wants_bytes());
       pulled += part;
       if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
-      if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
+      if (ending()) return;  // a part without memory: its frame in the queue is incomplete
     }
     if (outbox_.empty() || (send_wait_ == SendWait::kForMore && part == 0)) break;
     const Moved moved = peer_gone_ ? Moved::failed(EPIPE) : send_first(outbox_, *carrier_, *capabilities_);
@@ -556,11 +556,11 @@ void Connection::close(Status why) {
   state_ = State::kClosing;
   why_ = std::move(why);
   framer_.halt();
-  loop_.unschedule(work_);  // from among those that are put off
+  loop_.unschedule(work_);  // from among the connections that were put off
   schedule_work();
 }
 
-// What is queued stays where it is: a frame may be being written.
+// The queue stays in place: a frame may be being written.
 void Connection::abandon() {
   sink_ = nullptr;
   if (std::exchange(state_, State::kClosed) == State::kClosed) return;

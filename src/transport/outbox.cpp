@@ -88,7 +88,7 @@ void Outbox::tell_queued() noexcept {
 }
 
 void Outbox::tell_much() noexcept {
-  // Of what is queued some may be begun.
+  // A part of the queue may be started already.
   if (!policy_.early_sends.are_due(position() - handed_over(), frames_) || giving_back_ || drain_ == nullptr)
     return;
   policy_.early_sends.expect_more(std::max(frames_, 1));
@@ -166,7 +166,7 @@ bool Outbox::append_copied(RunCursor<const std::byte>& from, std::size_t bytes) 
   return true;
 }
 
-// The list of the runs lies in the open chunk, in front of what is queued next there.
+// The list of the runs lies in the open chunk, in front of the next queued bytes there.
 std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_t bytes,
                                     SendLease& lease) noexcept {
   constexpr std::size_t kListBytes = LeasePolicy::kGatheredRunsMax * sizeof(iovec);
@@ -316,8 +316,8 @@ void Outbox::drained() noexcept {
   if (pieces_.size() == 0) pieces_.trim();
 }
 
-// Closes the open piece; the cursor is to be moved afterwards. Its chunk is kept by the sealed piece, if
-// there is anything in it.
+// Closes the open piece; the caller moves the cursor afterwards. The sealed piece keeps its chunk, if it has
+// any bytes.
 void Outbox::seal() noexcept {
   const auto size = static_cast<std::size_t>(cursor_ - open_begin_);
   if (size > 0) {

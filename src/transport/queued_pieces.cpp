@@ -27,7 +27,7 @@ std::size_t QueuedPiece::list_runs(std::span<iovec> into) const noexcept {
   return count;
 }
 
-// The list is this piece's own, and nobody else looks at it.
+// The list belongs to this piece alone.
 void QueuedPiece::drop_front_of_list(std::size_t bytes) noexcept {
   iovec* run = list();
   for (; bytes > 0; ++run) {

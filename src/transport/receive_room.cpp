@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-// Bytes that have arrived may take so many times as much of the system.
+// Arrived bytes may take this multiple of their size from the system.
 std::size_t ReceiveRoom::due_to(std::size_t there) const noexcept {
   return std::max(chunks_.chunk_bytes(), ChunkPool::kRoomyBy * there);
 }
@@ -48,7 +48,7 @@ ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::s
   if (chunk.capacity() <= due) return {};
   const bool is_sole = chunk.references() == 1;
   if (!is_sole || is_large(std::max(needed, begin + there))) {
-    // No more than is taken of the system for what has arrived is not counted.
+    // A chunk no larger than justified by the arrived bytes is not counted.
     if (chunk.is_lent() || chunk.capacity() <= LargeChunks::rounded(begin + due + due / 4)) return {};
     const std::size_t most = std::max(chunks_.roomy_bytes(), begin + std::max(needed, there + 1));
     const bool can_be_filled = chunk.capacity() <= LargeChunks::rounded(most);

@@ -17,8 +17,8 @@ namespace {
 
 // With less room than this in a chunk that others look at too, another is taken: receives stay large.
 constexpr std::size_t kRoomMin = 4096;
-// What comes in parts has got on when so much has come, or so large a part of it if that is more: nobody
-// holds memory by a trickle for longer than kPartsMax waits.
+// A frame in parts makes progress with this many bytes, or with this share of it if that is more: a trickle
+// holds memory for at most kPartsMax waits.
 constexpr std::uint64_t kPartBytes = 64 * 1024;
 constexpr std::uint64_t kPartsMax = 1024;
 
@@ -363,7 +363,7 @@ void StreamFramer::landed(std::size_t bytes) noexcept {
   count_part(bytes);
 }
 
-// `bytes` of what comes in parts have come.
+// Records `bytes` of a frame that arrives in parts.
 void StreamFramer::count_part(std::size_t bytes) noexcept {
   const std::uint64_t whole = state_ == State::kSkipHead ? 0 : frame_.header.attachment_bytes;
   const std::uint64_t step = std::max(kPartBytes, whole / kPartsMax);
@@ -401,14 +401,14 @@ std::size_t StreamFramer::position() const noexcept {
   return 0;
 }
 
-// Sees to it that chunk_ has room behind filled_: for what is needed, or for as much of it as may be had
-// before more of it has arrived. Moves what is there to the front where nobody else looks at the chunk.
+// Ensures that chunk_ has room behind filled_: for the needed bytes, or for as many of them as the arrived
+// bytes justify. Moves present bytes to the front if the chunk has no other user.
 bool StreamFramer::have_room() noexcept {
   const std::size_t there = filled_ - taken_;
   const std::size_t begin = position();
   const bool sole = chunk_ && chunk_->references() == 1;
   if (there == 0 && sole && !room_.is_standard(*chunk_)) chunk_.reset();
-  // A long frame does not begin behind another one, which somebody may keep, if the pool has kept a chunk.
+  // A long frame does not begin behind another one, whose chunk may be kept, if the pool has kept a chunk.
   if (room_.wishes_more(needed_) && (!chunk_ || (sole && room_.wishes_more(chunk_->capacity())) ||
                                      (!sole && there == 0 && room_.expects_long()))) [[unlikely]] {
     if (ChunkRef roomy = room_.take_wished(begin, there)) return move_to(std::move(roomy), begin);
@@ -438,9 +438,9 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
   return true;
 }
 
-// A part that is too long to be put aside waits in a chunk; of a small frame, in no larger one than is due to
-// what has arrived, and so of any frame where too much is unfilled. Nobody looks at how long it takes while
-// nothing is wanted, nor sees when others have done with a chunk that they look at too: then nothing counts.
+// A part too long to be put aside waits in a chunk; a small frame in a chunk no larger than the arrived bytes
+// justify, and so does any frame when too much is unfilled. While nothing is wanted, neither the peer's
+// slowness nor chunks shared with other users are noticed: then nothing counts.
 void StreamFramer::park() noexcept {
   const std::size_t there = filled_ - taken_;
   if (there != 0 && !stash_.put(pending())) {

@@ -23,7 +23,7 @@ class Backlog {
     bytes_ += bytes;
     return bytes_ >= kBaseCarrierHoldsAtMost;
   }
-  /// Sets a mark: what comes from now on was sent after the one before.
+  /// Sets a mark: bytes that arrive from now on were sent after the previous mark.
   void mark(TimePoint now) noexcept {
     bytes_ = 0;
     since_ = std::exchange(mark_, now);
@@ -35,7 +35,7 @@ class Backlog {
   static constexpr std::size_t kBaseCarrierHoldsAtMost = 8 * 1024 * 1024;
 
   TimePoint since_{};
-  /// Time of the last mark; what was received since then was sent after `since_`.
+  /// Time of the last mark; bytes received since then were sent after `since_`.
   TimePoint mark_{};
   std::size_t bytes_ = 0;
 };

@@ -73,41 +73,41 @@ class ConnectionEnds {
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
-/// and all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be
-/// destroyed at any time outside its sink's callbacks and its leases', which gives back every lease and calls
-/// the sink no more; within them abandon() does that.
+/// with the states, endings, timeouts and backpressure of both. Belongs to one loop. May be destroyed at any
+/// time outside the callbacks of its sink and of its leases; destruction releases every lease and calls the
+/// sink no more. Inside these callbacks abandon() does that.
 ///
 ///                      decided for another
-///   made --start()--> started ----------> moving     moving: what is queued still leaves by the base carrier
+///   made --start()--> started ----------> moving     moving: queued bytes still leave by the base carrier
 ///     |                |   ^                | |
 ///     |                |   '-- it has left -' |
 ///     '----------------+----------------------'
 ///                      |  close(), a failure, or both sides have ended
 ///                      v
-///                   closing                      closing: nothing is received, sent or handed up any more
+///                   closing                      closing: nothing is received, sent or delivered any more
 ///                      |  the loop's next turn
 ///                      v
 ///                    closed                      closed: the carriers are shut, every lease is released,
-///                                                and the sink has heard on_closed()
+///                                                and the sink has received on_closed()
 ///
 ///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
-///   receiving  open --the peer's end--> ended: what is queued is still sent, and what the sink owes the peer
-///                                       (FrameSink::owes_more()), then the connection closes
+///   receiving  open --the peer's end--> ended: queued bytes and the answers that the sink owes
+///                                       (FrameSink::owes_more()) are still sent, then the connection closes
 ///
-/// What it takes from its peer in one turn of the loop is bounded (ReceiveSlice). The rest waits, also when
-/// it was received already, behind other connections that have more than they may take; one that has little
-/// is not behind those.
+/// The amount that one turn of the loop takes from the peer is bounded (ReceiveSlice). The rest waits, even
+/// if already received, behind other connections with more than their share; a connection with little to
+/// receive never waits behind these.
 ///
-/// It begins on its base carrier. With ConnectionOptions::carriers another carrier may take over after the
-/// hellos; the base carrier stays for its endpoints and its end, which is the peer's: the connection sends
-/// and receives nothing on it after it has moved, and a BaseWatch looks for that end.
+/// The connection begins on its base carrier. With ConnectionOptions::carriers another carrier may take over
+/// after the hellos; the base carrier stays for its endpoints and its end, which is the peer's: the
+/// connection sends and receives nothing on it after the move, and a BaseWatch looks for that end.
 class Connection final : public ConnectionEnds,
                          private CarrierOwner,
                          private OutboxDrain,
                          private TurnEndHook,
                          private PeerWatchOwner {
  public:
-  /// `base` has nobody to report to yet.
+  /// `base` has no owner yet.
   Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> base);
   ~Connection();
 
@@ -118,17 +118,17 @@ class Connection final : public ConnectionEnds,
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
-  /// Sends what `source` has besides what is queued, piece by piece: a bounded share of each turn. Called
-  /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
-  /// on_closed. `announcing` of the queued frames, not counted before, only go with what `source` has, or
-  /// with what the peer's source has; they do not count as other traffic (Company).
+  /// Sends the bytes of `source` besides the queued bytes, piece by piece: a bounded share of each turn. Call
+  /// it again when the source has more after it was empty. Null: no source. The source outlives the
+  /// connection's on_closed. `announcing` is the number of queued frames, not counted before, that only
+  /// accompany the bytes of this source or of the peer's; they do not count as other traffic (Company).
   void pull_from(OutboxSource* source, std::uint32_t announcing = 0) noexcept;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();
-  /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
-  /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then). With
-  /// kAhead, at any time: nobody writes to memory that on_attachment_ahead() named; what was named for frames
-  /// that the sink will skip is no longer used.
+  /// Takes the memory of the landing attachment back; the rest of the attachment is skipped. Valid only
+  /// between an on_attachment that returned kInto and on_attachment_end (with landed = false then). With
+  /// kAhead, at any time: no more bytes are written to memory that on_attachment_ahead() returned, and memory
+  /// named for frames that the sink will skip is no longer used.
   void abandon_landing(Carrier::Lent what = Carrier::Lent::kLanding);
   /// Memory that was lent would be given back without a wait now. If not, it is asked for.
   bool gives_back_at_once(Carrier::Lent what) {
@@ -143,18 +143,19 @@ class Connection final : public ConnectionEnds,
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
   void resume_receiving();
-  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When
-  /// the peer ends first, what is queued, and what the sink owes, is still sent before on_closed.
+  /// Sends the queued bytes, then ends the sending side; receiving goes on until the peer ends its own. If
+  /// the peer ends first, queued bytes and owed answers are still sent before on_closed.
   void finish();
-  /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
+  /// Ends both sides soon, without sending the queued bytes; on_closed(why) comes from the loop, not from
+  /// this call.
   void close(Status why);
 
   /// Ends both sides now: the carriers are shut, every lease is released, and the sink is called no more.
   /// Also inside the sink's callbacks, where the connection itself has to stay until they have returned.
   void abandon();
 
-  /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
-  /// the last time that there was nothing to receive, or at least 8 MiB ago.
+  /// Returns a time before which none of the bytes delivered now had arrived, give or take a turn of the
+  /// loop: the last time that the receive queue was empty, or at least 8 MiB ago.
   TimePoint behind_since() const { return backlog_.since(); }
 
   /// Position in the byte stream that is received at which the first frame begins that the sink was not
@@ -164,12 +165,12 @@ class Connection final : public ConnectionEnds,
   /// Numbers of what went over it so far. Any thread, as long as the connection is there.
   ConnectionStats stats() const noexcept;
 
-  /// The peer has not ended its side, and what it sends is taken: nothing has paused that.
+  /// True while the peer has not ended its side and its bytes are accepted: receiving is not paused.
   bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
   /// Takes nothing of what the peer sends, as pause_receiving() wants it.
   bool is_paused() const noexcept { return !framer_.wants_bytes() && !receive_ended_; }
-  /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
-  /// own timeouts watch the peer then; a ping would only wait behind them.
+  /// True while bytes are under way: some are queued, or the peer owes the rest of a frame. The connection's
+  /// own timeouts watch the peer then; a ping would only wait behind the bytes.
   bool is_moving() const {
     return (!outbox_.empty() && sending_ < Sending::kEnded) || (framer_.inside() && framer_.wants_bytes());
   }
@@ -183,8 +184,8 @@ class Connection final : public ConnectionEnds,
  private:
   enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
   enum class Sending : std::uint8_t { kOpen, kFinishing, kEnded, kFailed };
-  /// Reason for which what is queued has not left: all of it is begun, so that more may follow, or the
-  /// carrier takes nothing.
+  /// Reason for which queued bytes have not left: all of them are started, so that more may follow, or the
+  /// carrier accepts nothing.
   enum class SendWait : std::uint8_t { kNone, kForMore, kForCarrier };
   struct Work : Ready {
     explicit Work(Connection& its) noexcept;
@@ -237,7 +238,7 @@ class Connection final : public ConnectionEnds,
   Carrier* carrier_;
   const Capabilities* capabilities_;
   FrameSink* sink_ = nullptr;
-  /// Hears what is received: the sink, or before that whoever brings another carrier up.
+  /// Receives the frames: the sink, or before that the code that brings another carrier up.
   FrameSink* receiver_ = nullptr;
   Outbox outbox_;
   OutboxPull pull_{outbox_};

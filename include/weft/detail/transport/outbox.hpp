@@ -38,11 +38,11 @@ class OutboxDrain {
   /// Something is queued where nothing was that the carrier has not begun. The frame may still be being
   /// written: it is for later, at the end of the turn.
   virtual void on_queued() noexcept = 0;
-  /// Much is queued (see EarlySends), or is to be sent now, and all of it is whole: may be sent,
-  /// and consumed, at once.
+  /// Called when enough is queued (see EarlySends), or when the queue must be sent now, and every queued
+  /// frame is whole: the callee may send and consume at once.
   virtual void on_much_queued() noexcept = 0;
-  /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
-  /// more. May consume what has left.
+  /// Called when leased memory must be returned: after the return, no segment from segments() is read any
+  /// more. May consume bytes that have left.
   virtual void on_take_back() noexcept = 0;
 
  protected:
@@ -57,7 +57,7 @@ class OutboxDrain {
 /// empty.
 class Outbox {
  public:
-  /// See EarlySends for `few_frames_bytes`. `drain` may be null: nobody is told.
+  /// See EarlySends for `few_frames_bytes`. `drain` may be null.
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, LeasePolicy policy = LeasePolicy{},
                   std::size_t few_frames_bytes = 0) noexcept
       : chunks_(chunks), drain_(drain), policy_{policy, EarlySends{few_frames_bytes}} {}
@@ -65,14 +65,13 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Room for a frame, or a hello: exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything
-  /// else is called; they are queued by this call. `bytes` is a multiple of 8. Null when memory is out. What
-  /// was queued before may be sent by it.
+  /// Returns room for a frame, or a hello: exactly `bytes` contiguous bytes, 8-aligned, which the caller
+  /// fills before any other call; this call queues them. `bytes` is a multiple of 8. Null when memory is out.
+  /// May send bytes queued before.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
-      // All that is queued is whole now, and may leave before this frame begins. Not so before an attachment:
-      // what a lease's owner queues when it hears that its bytes left would come between frame and
-      // attachment.
+      // All queued frames are whole now, and may leave before this frame begins. Not so before an attachment:
+      // frames that a lease's owner queues in on_released() would come between the frame and its attachment.
       tell_much();
       if (!make_room(bytes, 0)) return nullptr;
     }
@@ -83,17 +82,17 @@ class Outbox {
   }
   /// Takes back what the last append() queued, at `at`, before anything else was called.
   void take_back(std::byte* at) noexcept;
-  /// Queues `bytes` of leased memory after what is queued: an attachment, of any length. It may be queued in
-  /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
-  /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
-  /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
-  /// it), and their checksum is that of the copy. Sent at once, once it is whole, when it is much. Returns
-  /// false when memory is out; nothing was queued then.
+  /// Queues `bytes` of leased memory: an attachment, of any length. It may be queued in pieces, each with its
+  /// own lease; all but the last set `more_follows`, and nothing else comes between them. Padding and
+  /// checksum of the last piece are queued here, not by the caller. Small pieces are copied (the lease is
+  /// then released at once, sent = false is never reported for it), and their checksum is that of the copy. A
+  /// large attachment is sent as soon as it is whole. Returns false when memory is out; nothing was queued
+  /// then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// Queues, as append_leased() does, all of an attachment that is short enough to be copied, right behind
   /// its frame: the next `bytes` behind `from`, one or more, which are not lent. Passes them in `from`.
   bool append_copied(RunCursor<const std::byte>& from, std::size_t bytes) noexcept;
-  /// Tells what of leased memory is copied, and what is worth append_gathered().
+  /// The policy that decides which leased memory is copied, and which is worth append_gathered().
   const LeasePolicy& lease_policy() const noexcept { return policy_.leases; }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
   /// one lease, as lease_policy() told. Passes them in `from`, and returns how many bytes they have; more of
@@ -105,13 +104,13 @@ class Outbox {
   /// False when memory is out: nothing was put in, the frame cannot be completed, and the connection is of no
   /// further use.
   bool put_in(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk, bool more_follows) noexcept;
-  /// Sends what is queued, which is whole, now, as far as the carrier takes it.
+  /// Sends the queued frames, which are whole, now, as far as the carrier accepts them.
   void send_now() noexcept {
     if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
   }
-  /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
-  /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
-  /// queued any more.
+  /// Copies the unsent bytes of `lease`, so that its owner may end; calls on_released(false) before it
+  /// returns. Returns false, and keeps the lease, when memory is out. Returns true also for a lease that is
+  /// not queued any more.
   bool take_over(SendLease& lease) noexcept;
   /// `lease` comes first, or a carrier has begun it, so its memory may be read in place now.
   bool leads(const SendLease& lease) const noexcept;
@@ -119,16 +118,16 @@ class Outbox {
   std::size_t queued_bytes() const noexcept {
     return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
   }
-  /// Memory that is kept for what is queued, once `more` bytes are: whole chunks, however little is in them.
-  /// Leased memory is its owner's.
+  /// Returns the memory kept for the queue, once `more` bytes are queued: whole chunks, however little is in
+  /// them. Leased memory belongs to its owner.
   std::size_t held_bytes(std::size_t more = 0) const noexcept;
   bool empty() const noexcept { return queued_bytes() == 0; }
-  /// Position in the byte stream of what is queued next: all bytes that were queued so far.
+  /// Position in the byte stream of the next queued byte: the number of bytes queued so far.
   std::uint64_t position() const noexcept { return reinterpret_cast<std::uintptr_t>(cursor_) - origin_; }
   /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
   /// release_all(), which nothing may leave after, it stays where it is.
   std::uint64_t handed_over() const noexcept { return std::max(counters_.bytes.get(), begun_bytes_); }
-  /// Counts of what was sent. Any thread.
+  /// Counters of sent bytes and frames. Thread: any.
   const SendCounters& counters() const noexcept { return counters_; }
 
   // From here on: for the transport.
@@ -147,18 +146,18 @@ class Outbox {
   }
   /// State of the attachment that is being queued, which knows whether there are checksums.
   QueuedAttachment& attachment() noexcept { return attachment_; }
-  /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
+  /// Fills `into` with the front of the queue, and returns the number of entries. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
-  /// A carrier has begun the first `bytes` of what is queued: they count as handed over, though they are
-  /// queued. When that is all, what is queued next is told (OutboxDrain::on_queued()) as if nothing was.
+  /// Records that a carrier has started the first `bytes` of the queue: they count as handed over, although
+  /// still queued. If that is all, the next queued frame is announced (OutboxDrain::on_queued()) as if the
+  /// queue were empty.
   void note_begun(std::size_t bytes) noexcept {
     begun_bytes_ = std::max(begun_bytes_, counters_.bytes.get() + bytes);
     if (handed_over() == position()) limit_ = cursor_;
   }
-  /// The first `bytes` of what is queued have left: gives back their memory, in order.
+  /// Records that the first `bytes` of the queue have left: releases their memory, in order.
   void consume(std::size_t bytes) noexcept;
-  /// Releases every lease with sent = false; nothing may leave afterwards. What is queued in chunks stays
-  /// there.
+  /// Releases every lease with sent = false; nothing may leave afterwards. Bytes in chunks stay queued.
   void release_leases() noexcept;
   /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.
   void release_all() noexcept;
@@ -187,11 +186,11 @@ class Outbox {
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
   Policy policy_;
-  // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
-  // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
-  // the chunk has more room. In chunks, addresses and positions in the byte stream are
-  // equal modulo 8, so that frames are aligned after attachments of any length. origin_ is the address that
-  // position 0 would have in the open chunk, so that append() need not count.
+  // The queue consists of the sealed pieces, followed by the open one: the bytes [open_begin_, cursor_) of
+  // open_chunk_. append() extends it up to limit_, and checks there whether enough is queued to send and
+  // whether the chunk has more room. In chunks, addresses and positions in the byte stream are equal modulo
+  // 8, so that frames are aligned after attachments of any length. origin_ is the address that position 0
+  // would have in the open chunk, so that append() need not count.
   std::byte* cursor_ = nullptr;
   std::byte* limit_ = nullptr;
   std::byte* open_begin_ = nullptr;

@@ -17,20 +17,20 @@ class PeerWatchOwner {
  public:
   /// Bytes are queued, and the carrier has no room for them.
   virtual bool waits_to_send() const noexcept = 0;
-  /// The rest of what it began is the peer's to send.
+  /// True while the peer owes the rest of a frame that it began.
   virtual bool peer_owes() const noexcept = 0;
   /// The peer took nothing for as long as it may.
   virtual void on_peer_stalled() = 0;
-  /// The peer brought nothing of what it owes for as long as it may.
+  /// Called when the peer has brought no owed bytes for the allowed time.
   virtual void on_peer_late() = 0;
 
  protected:
   ~PeerWatchOwner() = default;
 };
 
-/// Watches how long a connection's peer takes nothing of what is queued, and how long it does not get on with
-/// what it began. One timer for both: it is moved only to an earlier time, and looks when it fires whether
-/// anything is late. Thread: the loop's.
+/// Watches for how long a connection's peer accepts no queued bytes, and for how long it makes no progress
+/// with a frame that it began. One timer for both: it is moved only to an earlier time, and checks when it
+/// fires whether anything is late. Thread: the loop's.
 class PeerWatch final : private Timer {
  public:
   /// The longest times without progress.
@@ -42,13 +42,13 @@ class PeerWatch final : private Timer {
   PeerWatch(Loop& loop, PeerWatchOwner& owner, const Limits& limits) noexcept
       : loop_(loop), owner_(owner), limits_(limits) {}
 
-  /// The carrier takes no more of what is queued; `some` was taken just before.
+  /// Records that the carrier accepts no more of the queue; `some`: a part was accepted just before.
   void blocked(bool some) noexcept;
-  /// All that was queued has left.
+  /// Records that everything queued has left.
   void unblocked() noexcept { blocked_since_ = {}; }
   /// The peer owes something, and `progress` grows as it brings that.
   void owed(std::uint64_t progress) noexcept;
-  /// The peer could not get on, because it was not read: its time begins again.
+  /// Restarts the peer's time, because the peer could make no progress while it was not read.
   void restart() noexcept { progress_ = kNone; }
   /// Watches nothing any more.
   void stop() noexcept;

@@ -40,18 +40,19 @@ class StreamFramer {
   StreamFramer(const StreamFramer&) = delete;
   StreamFramer& operator=(const StreamFramer&) = delete;
 
-  /// Says where the next bytes are to be put, in order: runs of the landing first, if there is one, and with
-  /// the last of them also a chunk. Returns how many; 0 when memory is out. `places` are two or more, and
-  /// AttachmentPlace::kPlacesMax are of use. Only while wants_bytes().
+  /// Lists the destinations of the next received bytes in `places`, in order: runs of the landing first, if
+  /// there is one, and with the last of them also a chunk. Returns the number of entries; 0 when memory is
+  /// out. `places` has two or more entries, of which at most AttachmentPlace::kPlacesMax are used. Only while
+  /// wants_bytes().
   std::size_t receive_into(std::span<iovec> places) noexcept;
-  /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
-  /// the framer is of no further use then.
+  /// Records that `bytes` were received there, and delivers the frames that are whole. A failure comes from
+  /// the sink, or is a fault of the peer's; the framer is unusable then.
   Status received(std::size_t bytes, FrameSink& sink);
   /// Nothing is pending, and the next bytes begin a frame: received_chunk() may follow instead.
   bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
-  /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
+  /// Receives all bytes of `chunk`; they are read in place, and kept as long as that takes.
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
-  /// Goes on with what was received before, after a pause(), or when no frames were left.
+  /// Continues with bytes received before, after a pause(), or when no frames were left.
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
@@ -61,8 +62,9 @@ class StreamFramer {
   bool wants_bytes() const noexcept { return !halted_ && !paused_; }
   /// The peer owes the rest of something.
   bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
-  /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
-  /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
+  /// Grows while the peer makes progress: by whole frames, every 64 KiB of a body, and every 64 KiB or 1024th
+  /// part of an attachment, whichever is more. A number that does not change while inside() means a peer that
+  /// is too slow.
   std::uint64_t progress() const noexcept {
     return ((counters_.frames.get() + parts_) << 16) + (pending_bytes() >> 16);
   }
@@ -70,12 +72,12 @@ class StreamFramer {
   /// callback the frames of that callback may count as handed up.
   std::uint64_t handed_up() const noexcept;
 
-  /// Counts of what was received. Any thread.
+  /// Counters of received bytes and frames. Thread: any.
   const ReceiveCounters& counters() const noexcept { return counters_; }
 
   void use_checksums() noexcept { checksums_ = true; }
-  /// Hands up nothing more if `paused`, also within a batch of callbacks that is under way, until resume()
-  /// after the next with false. Returns what it was told before.
+  /// Stops or resumes delivery, even within a batch of callbacks that is under way; resume() continues after
+  /// the next pause(false). Returns the previous setting.
   bool pause(bool paused) noexcept { return std::exchange(paused_, paused); }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
@@ -90,8 +92,8 @@ class StreamFramer {
   }
   /// Returns how long the attachment is that is being received, as a whole.
   std::uint64_t attachment_bytes() const noexcept { return frame_.header.attachment_bytes; }
-  /// `bytes` were put into the landing since receive_into(), though received() was not called for them; or
-  /// so many were dropped that attachment_left(false) told of.
+  /// Records that `bytes` were moved to the landing since receive_into() without a call of received(), or
+  /// that as many were dropped after attachment_left(false).
   void landed(std::size_t bytes) noexcept;
   /// Writes no more into the landing, and skips the rest. Only while there is one.
   void abandon_landing() noexcept;
@@ -133,10 +135,10 @@ class StreamFramer {
   ChunkRef chunk_;
   std::size_t taken_ = 0;
   std::size_t filled_ = 0;
-  /// The next step needs so many bytes, from taken_ on.
+  /// Number of bytes that the next step needs, from taken_ on.
   std::size_t needed_ = 1;
   ReceiveCounters counters_;
-  /// Heads of frames that are not whole yet, and parts of what comes in parts.
+  /// Number of incomplete frame heads, and of parts of frames that arrive in parts.
   std::uint64_t parts_ = 0;
   Stash stash_;
   std::uint8_t batch_max_ = kBatchMax;
