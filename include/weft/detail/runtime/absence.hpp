@@ -7,12 +7,12 @@
 
 namespace weft::detail {
 
-/// Knows when a loop was back after a time in which it did not run: its process was stopped, its machine was
-/// paused, or a handler kept the thread. Whatever its peers have done meanwhile has not been looked at, so
-/// whoever judges a peer by time first looks for a while, and then judges.
+/// Records when a loop resumed after a time in which it did not run: its process was stopped, its machine was
+/// paused, or a handler blocked the thread. Actions of its peers during that time have not been seen, so code
+/// that judges a peer by time first reads for a while, and then judges.
 ///
-/// A timer that fires much too late is the sign of it. A loop that is late again and again still judges:
-/// short absences count once in a while only, and of long ones a few more.
+/// A timer that fires much too late is the sign of an absence. A loop that is late again and again still
+/// judges: short absences count only once in a while, and long ones a few times more often.
 class Absence {
  public:
   /// A timer that is late by this much is the sign of an absence.
@@ -24,14 +24,14 @@ class Absence {
   /// Time for which peers are looked at before they are judged, or their whole timeout if that is shorter.
   static constexpr Duration kLook = std::chrono::seconds{1};
 
-  /// A timer that was due at `due` fires. Of those that one absence made late only the first says something
-  /// new: the others were due before the loop was back.
+  /// Called when a timer that was due at `due` fires. Among the timers that one absence delayed, only the
+  /// first brings new information: the others were due before the loop resumed.
   void fires(TimePoint due, TimePoint now) noexcept {
     if (now - due >= kShort && due > back_) [[unlikely]] {
       note(now - due, now);
     }
   }
-  /// Returns the time before which nobody is judged who may be silent for `timeout`.
+  /// Returns the time before which no peer with a silence limit of `timeout` is judged.
   TimePoint judge_from(Duration timeout) const noexcept { return back_ + std::min(timeout, kLook); }
 
  private:

@@ -11,8 +11,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint now() = 0;
-  /// True when time passes by itself, as on the wall. Otherwise a loop neither spins nor sleeps until a
-  /// timer: whoever moves the clock drives the loop again.
+  /// True when time passes by itself, like a wall clock. Otherwise a loop neither spins nor sleeps until a
+  /// timer: the code that moves the clock runs the loop again.
   virtual bool advances_by_itself() const = 0;
 };
 

@@ -17,7 +17,7 @@ class Company {
   static constexpr Duration kStays = std::chrono::milliseconds{10};
 
   void came(TimePoint now) noexcept { until_ = now + kStays; }
-  /// Returns when it will be forgotten, if nobody comes meanwhile.
+  /// Returns the time at which the company is forgotten, unless other traffic arrives before.
   TimePoint until() const noexcept { return until_; }
   bool is_there(TimePoint now) const noexcept { return now < until_; }
 

@@ -14,15 +14,15 @@ namespace detail {
 Result<CpuLatency> request_cpu_latency(const char* device, std::chrono::microseconds at_most);
 }
 
-/// Keeps all CPUs of the machine out of sleep states that take longer than so many microseconds to leave, for
-/// as long as it lives: a thread that waits is then woken sooner, and the machine draws more power. It is a
-/// request to the kernel by way of /dev/cpu_dma_latency; the shortest of all processes' requests counts. It
-/// is worth it for loops that sleep; one that asks without end keeps its own CPU awake. Thread: any.
+/// Keeps all CPUs of the machine out of sleep states with an exit latency above the given number of
+/// microseconds, for the lifetime of this object: a waiting thread is woken sooner, and the machine draws
+/// more power. Implemented as a request to the kernel through /dev/cpu_dma_latency; the shortest request of
+/// all processes counts. Useful for loops that sleep; a busy loop keeps its own CPU awake. Thread: any.
 class CpuLatency {
  public:
   /// Zero allows no sleep state at all.
-  /// Errors: kInvalidArgument for a negative time; kUnimplemented where there is no such device, as in many
-  /// containers and virtual machines; kPermissionDenied, with what to do, for who is not allowed to write it;
+  /// Errors: kInvalidArgument for a negative time; kUnimplemented where the device does not exist, as in many
+  /// containers and virtual machines; kPermissionDenied, with advice, without the right to write it;
   /// otherwise the system's, with errno.
   static Result<CpuLatency> request(std::chrono::microseconds at_most);
 

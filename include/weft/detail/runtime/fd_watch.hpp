@@ -9,8 +9,8 @@ class Loop;
 
 namespace weft::detail {
 
-/// Events of a descriptor. `hangup`: the peer ended its side, or both sides are over; what it sent before
-/// may still be there to read. `error`: reading or writing says which.
+/// Events of a descriptor. `hangup`: the peer ended its side, or both sides have ended; bytes sent before may
+/// still be readable. `error`: reading or writing returns it.
 struct Readiness {
   bool readable = false;
   bool writable = false;
@@ -18,10 +18,10 @@ struct Readiness {
   bool error = false;
 };
 
-/// Interest in a descriptor: derive from it, then Loop::watch(). Edge-triggered: after a report nothing more
-/// is said until something new happens, so read and write until the system says EAGAIN. A report may be
-/// spurious. Owned by whoever watches; unwatch (or destroy) it before the descriptor is closed. Thread: its
-/// loop's.
+/// Interest in a descriptor: derive from it, then call Loop::watch(). Edge-triggered: after a report, the
+/// next report follows only a new event, so read and write until the system returns EAGAIN. A report may be
+/// spurious. Owned by the code that watches; unwatch (or destroy) it before the descriptor is closed. Thread:
+/// the loop's.
 class FdWatch {
  public:
   FdWatch() = default;
@@ -38,8 +38,8 @@ class FdWatch {
   bool watched() const noexcept { return loop_ != nullptr; }
 
  protected:
-  /// Key of the loop's own watches, whose reports end a sleep and are nothing that was done. It is defined
-  /// where those are, in src/runtime: nobody else can make one.
+  /// Key of the loop's own watches, whose reports end a sleep and do not count as work. Defined beside them,
+  /// in src/runtime, so that no other code can create one.
   struct Internal;
   explicit FdWatch(const Internal&) noexcept : internal_(true) {}
   ~FdWatch();

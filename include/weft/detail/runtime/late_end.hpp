@@ -35,7 +35,7 @@ class LateEnd {
   LateEnd() noexcept : place_(*this) {}
   virtual ~LateEnd() = default;
 
-  /// Called once, with all that the object does for others ended.
+  /// Called once, after the object has ended everything that it does for others.
   void destroy_late(Loop& loop) noexcept;
 
  private:

@@ -35,30 +35,30 @@ class Mailbox;
 class WatchTable;
 }  // namespace detail
 
-/// One thread's engine. It repeats a turn:
+/// The engine of one thread. It repeats a turn:
 ///
-///   posted work -> descriptors and pollers -> timers -> what earlier turns put off
+///   posted work -> descriptors and pollers -> timers -> work postponed by earlier turns
 ///     -> ready coroutines (up to a budget) -> turn-end hooks
 ///
-/// where the coroutines that one of several descriptors made ready run before the next descriptor's report.
-/// A turn that has taken a millisecond gets to its end (TurnTime): what can wait is put off, so that timers
-/// and descriptors are looked at again however much there is to do. Whoever has much to do does a part and
-/// puts the rest off behind the others who do. It waits between turns as its WaitMode says: drain, arm, drain
-/// again, then sleep.
+/// where coroutines made ready by one of several descriptors run before the next descriptor's report. A turn
+/// that has taken a millisecond comes to its end (TurnTime): postponable work is postponed, so that timers
+/// and descriptors are served however much there is to do. Code with much work does a part, and postpones the
+/// rest behind the others. Between turns the loop waits as its WaitMode says: drain, arm, drain again, then
+/// sleep.
 ///
 /// Pollers answer in nanoseconds, the clock and the kernel do not. With pollers, and while it would not sleep
-/// (busy, or adaptive within its spin), run() and block_on() therefore put quick turns between the full ones:
+/// (busy, or adaptive within its spin), run() and block_on() therefore run quick turns between the full ones:
 ///
 ///   pollers -> posted work -> ready coroutines -> turn-end hooks
 ///
-/// without the clock, descriptors and timers. There are as many of them as take about 50 us while pollers
-/// bring work, 10 us while nobody or everybody does, 1 us while only descriptors do (detail::QuickBurst),
-/// and no more coroutines run in them and the full turn before than its budget. With a clock that does not
-/// advance by itself, and in run_once() and run_until_idle(), every turn is a full one.
+/// without the clock, descriptors and timers. Their number is the number that takes about 50 us while pollers
+/// bring work, 10 us while neither or both kinds do, 1 us while only descriptors do (detail::QuickBurst), and
+/// all of them together with the full turn before run no more coroutines than its budget. With a clock that
+/// does not advance by itself, and in run_once() and run_until_idle(), every turn is a full one.
 ///
-/// Thread: everything belongs to the thread that runs it, except post() and stop(). It may be made on one
-/// thread and run on another. Posted work, coroutines, timers and watches must not throw: an exception that
-/// escapes terminates the process with a message.
+/// Thread: everything belongs to the thread that runs the loop, except post() and stop(). A loop may be
+/// created on one thread and run on another. Posted work, coroutines, timers and watches must not throw: an
+/// exception that escapes terminates the process with a message.
 class Loop : public detail::Executor {
  public:
   static constexpr Duration kForever = Duration::max();
@@ -77,17 +77,17 @@ class Loop : public detail::Executor {
   /// inside a turn of another loop. Thread: any.
   bool is_used_here() const noexcept;
 
-  /// The clock, read once per full turn, after each sleep, and within a turn that does much; between turns
-  /// the clock itself. With pollers it may thus be some 50 us behind, and as much more as the turn's work has
-  /// taken; never ahead: no timer fires early, and a timeout that is counted from here ends so much the
-  /// sooner. Whoever must know better asks read_clock().
+  /// The clock, read once per full turn, after each sleep, and within a turn with much work; between turns
+  /// the clock itself. With pollers it may be some 50 us behind, plus the time that the turn's work has
+  /// taken; never ahead: no timer fires early, and a timeout counted from here ends earlier by that much. For
+  /// a more precise time call read_clock().
   TimePoint now() const noexcept { return in_turn_ ? turn_time_.now() : clock_.now(); }
   Clock& clock() const noexcept { return clock_; }
   /// Reads the clock, for a time that is counted from here on: a turn may have lasted long, and now() is its
   /// beginning until this moves it.
   TimePoint read_clock() noexcept { return turn_time_.read(); }
-  /// Returns the time of the turn, for those whose work may fill one: they say what they did, and put the
-  /// rest off when it is too much.
+  /// Returns the time of the turn, for code whose work may fill one: it records its work there, and postpones
+  /// the rest when it is too much.
   detail::TurnTime& turn_time() noexcept { return turn_time_; }
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
   detail::RandomNumbers& random() noexcept { return random_; }
@@ -106,10 +106,10 @@ class Loop : public detail::Executor {
 
   /// Turns until stop(). It must not be called inside a turn.
   void run();
-  /// Lets run() return after the turn it is in, or after the burst of quick turns. Without a run() going
-  /// on, the next one returns at once; each return of run() takes the request back. Calls that other threads
-  /// have under way in this loop, and those that they make before its next turn, end with kCancelled. Thread:
-  /// any; the loop must outlive the call.
+  /// Makes run() return after the current turn, or after the burst of quick turns. Without a running run(),
+  /// the next one returns at once; each return of run() clears the request. Calls that other threads have
+  /// under way in this loop, and calls that they make before its next turn, end with kCancelled. Thread: any;
+  /// the loop must outlive the call.
   void stop();
 
   /// One turn, which waits at most `max_wait` for something to do. True when it did something. It must not be
@@ -126,8 +126,8 @@ class Loop : public detail::Executor {
   /// hand the loop work by post().
   int descriptor();
 
-  /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. It must not be
-  /// called inside a turn.
+  /// Starts `task` in the loop and runs turns until it has ended; rethrows its exception. Must not be called
+  /// inside a turn.
   template <typename T>
   T block_on(Task<T> task);
   /// The same for one call, one sleep, any awaitable: `loop->block_on(client.call<f>(1))`.
@@ -142,15 +142,15 @@ class Loop : public detail::Executor {
   void arm(detail::Timer& timer, TimePoint at) noexcept;
   void disarm(detail::Timer& timer) noexcept;
 
-  /// Calls `hook` once at the end of this turn (of the next one, from a hook); a `last` one when all others
-  /// have run, so also in this turn from one of those. It is queued once, and queueing it again changes
+  /// Calls `hook` once at the end of this turn (of the next one, from a hook); a `last` hook runs after all
+  /// others, also in this turn when one of them queues it. A hook is queued once; queueing it again changes
   /// nothing.
   void at_turn_end(detail::TurnEndHook& hook, bool last = false) noexcept;
 
-  /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.
-  /// Errors: the system's, with errno.
+  /// Reports events of `fd` to `watch`, beginning with its present state. `fd` stays the caller's. Errors:
+  /// the system's, with errno.
   Result<void> watch(detail::FdWatch& watch, int fd);
-  /// Reports nothing to `watch` any more, not even what was fetched before. Called before `fd` is closed.
+  /// Stops all reports to `watch`, also of events fetched before. Called before `fd` is closed.
   void unwatch(detail::FdWatch& watch) noexcept;
 
   /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it

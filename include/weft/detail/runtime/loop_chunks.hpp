@@ -13,8 +13,8 @@ class Loop;
 
 namespace weft::detail {
 
-/// The chunks of a loop. Large ones that nobody uses go back to the system after one to two periods, by a
-/// timer that is armed only while some are kept. Thread: the loop's.
+/// The chunks of a loop. Unused large chunks return to the system after one to two periods, by a timer that
+/// is armed only while some are kept. Thread: the loop's.
 class LoopChunks final : private ChunkKeeper, private Timer, public ChunkPool {
  public:
   static constexpr Duration kPeriod = std::chrono::seconds{1};

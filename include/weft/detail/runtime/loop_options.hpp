@@ -48,7 +48,7 @@ struct LoopOptions {
 /// Counters of a loop since it was made, for tests and for people.
 struct LoopStats {
   std::uint64_t turns = 0;
-  /// Number of the turns that only asked pollers and ran what came of it; see Loop.
+  /// Number of quick turns; see Loop.
   std::uint64_t quick_turns = 0;
   /// Questions to the kernel that could not block.
   std::uint64_t polls = 0;

@@ -28,7 +28,7 @@ class LoopThread {
   /// Errors: those of Loop::create(); kInvalidArgument with errno when there is no such processor;
   /// kResourceExhausted when the system gives no thread.
   static Result<std::unique_ptr<LoopThread>> start(LoopThreadOptions options = {});
-  /// stop()s if nobody did.
+  /// Calls stop() unless it was called before.
   ~LoopThread();
   LoopThread(const LoopThread&) = delete;
   LoopThread& operator=(const LoopThread&) = delete;

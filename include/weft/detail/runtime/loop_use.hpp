@@ -32,7 +32,7 @@ class LoopUse {
 #endif
   }
 
-  /// Counts those that must end before the loop does.
+  /// Counts objects that must end before the loop does.
   void add_resident() noexcept { residents_.fetch_add(1, std::memory_order_relaxed); }
   void remove_resident() noexcept { residents_.fetch_sub(1, std::memory_order_relaxed); }
   bool has_residents() const noexcept { return residents_.load(std::memory_order_relaxed) != 0; }

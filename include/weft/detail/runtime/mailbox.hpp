@@ -19,10 +19,11 @@
 namespace weft::detail {
 
 // Work that other threads hand to a loop, and the protocol that wakes a sleeping loop exactly when it must.
-// Whoever may hand something over when the loop is gone keeps the mailbox, which then refuses or drops it.
+// Code that may hand something over after the loop has ended keeps the mailbox, which then refuses or drops
+// it.
 //
 // `newest_` is a stack of posts; the loop takes it whole and reverses it. `asleep_` says that the loop waits
-// in the kernel, or is about to, and looks at `newest_` no more. The two sides mirror each other:
+// in the kernel, or is about to, and does not look at `newest_` any more. The two sides mirror each other:
 //
 //   loop                                       poster
 //   L1  asleep_ = true                         P1  push on newest_
@@ -30,23 +31,22 @@ namespace weft::detail {
 //   L3  found nothing: wait in the kernel      P3  true: set it to false and signal the descriptor
 //   L4  asleep_ = false
 //
-// L1, L2, P1 and P2 are sequentially consistent, so that all threads see them in one order. In it either P1
-// is before L2, and the loop finds the post and does not wait; or L2 is before P1, then L1 is before P2, and
-// the poster finds the loop asleep and signals. The signal stays in the kernel until the loop waits for it,
-// so it does not matter whether L3 has begun. Weaker orders would let both sides miss each other: the lost
-// wake-up.
+// L1, L2, P1 and P2 are sequentially consistent, so that all threads see them in one order. In this order
+// either P1 is before L2, and the loop finds the post and does not wait; or L2 is before P1, then L1 is
+// before P2, and the poster finds the loop asleep and signals. The signal stays in the kernel until the loop
+// waits for it, so it does not matter whether L3 has begun. Weaker orders would let both sides miss each
+// other: the lost wake-up.
 //
-// P3 is one exchange: of many posters at once one pays for the system call. A signal that comes when the loop
-// has already woken for another reason costs it one empty turn. The loop's stop request follows the same
+// P3 is one exchange: of many simultaneous posters only one pays for the system call. A signal that arrives
+// after the loop has woken for another reason costs one empty turn. The loop's stop request follows the same
 // protocol with its own flag in the place of `newest_`.
 //
 // The descriptor is watched edge-triggered and is never read: each write is an edge of its own.
 //
-// A loop that was stopped takes no errands until its next turn, and one that has ended takes nothing. Whoever
-// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them
-// finds what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has
-// ended it is taken out under a lock, so that nobody has other threads' posts in hand when the loop's end
-// looks for them.
+// A stopped loop takes no errands until its next turn, and an ended one takes nothing. The pushing side looks
+// at `state_` afterwards, the closing side looks at `newest_` afterwards, so that one of them finds a post
+// pushed meanwhile. In a stopped mailbox such a post stays in place, refused. From an ended mailbox it is
+// removed under a lock, so that no thread holds other threads' posts when the loop's end looks for them.
 class Mailbox {
  public:
   static Result<std::shared_ptr<Mailbox>> create();
@@ -61,25 +61,25 @@ class Mailbox {
   void post(Posted& node) noexcept;
   /// The same for an errand; false, and nothing was done, when the loop takes none. Thread: any.
   bool send(Errand& errand) noexcept;
-  /// P2 and P3, for whoever did its own P1. Thread: any.
+  /// P2 and P3, for code that did its own P1. Thread: any.
   void wake() noexcept;
 
-  /// Runs what was posted before this call, in order. Returns how much.
+  /// Runs the work posted before this call, in order. Returns the number of posts.
   std::size_t run();
   /// Tells whether run() would find something, as far as this thread has heard.
   bool has_posts() const noexcept { return newest_.load(std::memory_order_relaxed) != nullptr; }
-  /// Keeps an errand that was begun. Thread: the loop's, like all that is about errands from here on.
+  /// Keeps an errand that was begun. Thread: the loop's, as for all functions about errands from here on.
   void keep(Errand& errand) noexcept { begun_.push_back(errand); }
-  /// Ends those that are kept and are of `whom`.
+  /// Ends the kept errands that belong to `whom`.
   void end_errands_of(const void* whom) noexcept;
-  /// Takes no errands until open(); ends those that are here, begun or not.
+  /// Takes no errands until open(); ends present errands, begun or not.
   void stop_errands() noexcept;
   void open() noexcept {
     if (state_.load(std::memory_order_relaxed) == State::kStopped) [[unlikely]] {
       state_.store(State::kOpen, std::memory_order_relaxed);
     }
   }
-  /// Destroys what was posted, and what that posts, and takes nothing more: the loop ends.
+  /// Destroys posted work, and work that its destruction posts, and takes nothing more: the loop ends.
   void end() noexcept;
 
   /// L1. Thread: the loop's, like everything below.

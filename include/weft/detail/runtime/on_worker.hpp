@@ -38,21 +38,21 @@ class [[nodiscard("a function for a worker is not run until it is awaited")]] Wo
 
 }  // namespace detail
 
-/// Runs `function(args...)` on a thread of `pool`, and goes on here, on the coroutine's own loop, with its
-/// result; what it throws is thrown here. Any coroutine may await it, also outside of a server.
+/// Runs `function(args...)` on a thread of `pool`, and continues here, on the coroutine's own loop, with its
+/// result; rethrows its exception. Any coroutine may await it, also outside of a server.
 ///
-/// A record that both threads share owns the function, copies of `args` and the result. What these refer to,
-/// by captures or pointers, must outlive the function: the awaiting coroutine may lend what is its own, as
-/// long as nobody drops it. A function given as a temporary captures references and plain values only; what
-/// it is to own goes with `args`, or into a function object with a name, which is copied.
+/// A record that both threads share owns the function, copies of `args` and the result. Objects that these
+/// refer to, by captures or pointers, must outlive the function: the awaiting coroutine may lend its own
+/// objects, as long as it is not dropped. A function given as a temporary captures references and plain
+/// values only; pass owned objects in `args`, or in a named function object, which is copied.
 ///
-/// Cancel: what no thread has taken yet is taken back, at once, and never runs. What runs is waited for, and
-/// its result is the result: it may still look at what it was lent. If its first parameter is a
-/// std::stop_token, that is asked to stop. Dropped: what runs goes on and ends with its record, on the
-/// worker's thread if that is last; in all other cases function and arguments are destroyed on the
+/// Cancel: work that no thread has taken yet is taken back, at once, and never runs. Running work is waited
+/// for, and its result is the result: it may still use borrowed objects. If its first parameter is a
+/// std::stop_token, a stop is requested from it. Dropped: running work continues and ends with its record, on
+/// the worker's thread if that is last; in all other cases function and arguments are destroyed on the
 /// coroutine's thread.
 ///
-/// Thread: inside a turn of a Loop, as long as the pool exists; it may end while this waits. Errors:
+/// Thread: inside a turn of a Loop, as long as the pool exists; the pool may end while this waits. Errors:
 /// kResourceExhausted when the pool's queue is full or memory is out; kUnavailable when the pool ends first;
 /// kFailedPrecondition in a child of fork; to_status(reason) when cancelled. `function` was not run then.
 template <typename F, typename... Args>

@@ -23,8 +23,8 @@ class OperationRecord : public Ready, public CancelListener {
 
   bool completed() const noexcept { return state == OperationState::kCompleted; }
 
-  /// The coroutine's turn: true when the operation completed, and what it ended with is its own. False when
-  /// the coroutine goes on before the device does; `reason` says why.
+  /// The coroutine's turn: true when the operation completed; its result belongs to the coroutine then. False
+  /// when the coroutine continues before the device is done; `reason` says why.
   [[gnu::always_inline]] bool take() noexcept {
     if (state == OperationState::kCompleted) [[likely]] {
       apply(on_take(OperationState::kCompleted, kind));
@@ -44,7 +44,7 @@ class OperationRecord : public Ready, public CancelListener {
     apply(detail::on_cancel(state, kind));
   }
 
-  // Who waits; null until the coroutine suspends.
+  // The waiting coroutine; null until it suspends.
   std::coroutine_handle<> waiter;
   OperationState state = OperationState::kReaped;
   OperationKind kind;

@@ -3,24 +3,24 @@
 
 #include <cstdint>
 
-/// The life of one operation on memory that somebody below us uses until he says that he is done: a library
-/// such as UCX, or an RDMA device; "the device" in what follows. No device in here: the bindings run this
+/// The life of one operation on memory that another party uses until it reports completion: a library such as
+/// UCX, or an RDMA device; "the device" in the following. This file knows no device: the bindings run this
 /// code, and tests/unit/runtime/operation_state_test.cpp runs every order of events through the same code.
 ///
-/// A record is taken when the device has the operation. From then on it reads or writes the operation's
-/// memory until it completes it, whatever the coroutine does meanwhile. So the record, which holds the
-/// memory, has a life of its own:
+/// A record is taken when the device has the operation. From then on the device reads or writes the
+/// operation's memory until it completes it, whatever the coroutine does meanwhile. So the record, which
+/// holds the memory, has a life of its own:
 ///
-///   kReaped            free. Nobody refers to it, it holds nothing.
+///   kReaped            free. Not referred to, holds nothing.
 ///   kPosted            the device has the memory; a coroutine waits, or will.
-///   kCancelRequested   the same, and somebody asked for an end. What can be revoked was taken back, and its
-///                      completion then says which of the two came first. Of anything else the device takes
+///   kCancelRequested   the same, after a cancel. Revocable operations were taken back, and their
+///                      completion then says which of the two came first. Of all others the device takes
 ///                      nothing back: when the record owns the memory the coroutine is woken at once,
 ///                      otherwise it waits on.
 ///   kAbandoned         the device has the memory; no coroutine waits any more. The record drains.
-///   kCompleted         the device is done with the memory; the coroutine that waits is in the ready queue,
+///   kCompleted         the device is done with the memory; the waiting coroutine is in the ready queue,
 ///                      and one that does not wait yet finds the result.
-///   kDrained           the device is done with the memory; nobody wants the result. Reaped in the next turn.
+///   kDrained           the device is done with the memory; the result is not used. Reaped in the next turn.
 ///
 ///                         complete                take
 ///   kReaped -post-> kPosted -----------> kCompleted ----> kReaped
@@ -31,9 +31,9 @@
 ///                     v  v    complete           reap
 ///                   kAbandoned ------> kDrained -----> kReaped
 ///
-/// Memory is given back in the step to kReaped and in no other one, outside of the device's callbacks.
-/// `close` is the end of the device's part (ucp_worker_destroy, ibv_destroy_qp): it touches nothing
-/// afterwards, so it stands for the completion that was left out.
+/// Memory is returned in the step to kReaped and in no other one, outside of the device's callbacks. `close`
+/// is the end of the device's part (ucp_worker_destroy, ibv_destroy_qp): the device accesses nothing
+/// afterwards, so it replaces the missing completion.
 namespace weft::detail {
 
 enum class OperationState : std::uint8_t {
@@ -50,7 +50,7 @@ enum class OperationEvent : std::uint8_t {
   kCancel,    ///< the coroutine's scope was cancelled
   kDrop,      ///< the awaitable was destroyed before it was resumed
   kTake,      ///< the coroutine was resumed, or need not suspend at all, and asks for the result
-  kReap,      ///< the record's turn in the ready queue while nobody waits
+  kReap,      ///< the record's turn in the ready queue without a waiter
   kClose,     ///< the device's part was destroyed
 };
 
@@ -73,7 +73,7 @@ struct OperationStep {
   bool unschedule = false;
   /// Release the memory and recycle the record.
   bool give_back = false;
-  /// The event must not happen: somebody dropped memory that the device still uses.
+  /// The event must not happen: memory that the device still uses was dropped.
   bool misuse = false;
 };
 

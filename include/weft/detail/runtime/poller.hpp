@@ -11,7 +11,7 @@ namespace weft {
 /// Thread: its loop's.
 class Poller {
  public:
-  /// Handles what is there, or a part of it, without waiting. Returns how much that was; none means that
+  /// Handles pending events, or a part of them, without waiting. Returns their number; zero means that
   /// nothing is left, and only then is arm() called. May add and remove pollers, itself too.
   virtual std::size_t poll() = 0;
   /// Asks to be told of the next event through descriptor(). False: something is there already, do not sleep.

@@ -27,18 +27,18 @@ class PollerChain {
   /// Errors: the system's when its descriptor cannot be watched by `loop`.
   Result<void> add(Poller& poller, Loop& loop);
   void remove(Poller& poller, Loop& loop) noexcept;
-  /// Forgets those that were removed. Never called while they are asked.
+  /// Forgets removed pollers. Never called while the pollers are asked.
   void forget_removed();
   bool has_removed() const noexcept { return removed_; }
-  /// There is nobody to ask; one that was removed counts until it is forgotten.
+  /// True without any poller; a removed one counts until it is forgotten.
   bool empty() const noexcept { return first_ == nullptr; }
 
-  /// Asks each, of which there must be one, and returns what they brought together.
+  /// Polls all pollers (at least one must exist) and returns the total number of events.
   std::size_t ask();
   /// Notes how much was done in the turn that asked them last; a new one counts as having something.
   void note_brought(std::size_t things) noexcept { brought_ = things; }
-  /// Arms all before a sleep of `at_most`, which gets as short as the least patient wants it. False when
-  /// there may be something to do still: those that brought something are asked again first.
+  /// Arms all pollers before a sleep of `at_most`, which is shortened to the shortest request. Returns false
+  /// if events may be pending: the pollers that brought some are asked again first.
   bool arm(Duration& at_most);
 
  private:

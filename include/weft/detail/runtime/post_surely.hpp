@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-/// Posts `work` to another thread's loop, however long the system has no memory for it: for what must not get
-/// lost and whose failure nobody could be told.
+/// Posts `work` to another thread's loop, and retries for as long as the system has no memory for it: for
+/// work that must not be lost and has no caller to report a failure to.
 template <typename Work>
 void post_surely(Loop& loop, const Work& work) noexcept {
   for (;;) {

@@ -32,13 +32,13 @@ class Posted {
 
 struct ErrandTag;
 
-/// Work of another thread that somebody waits for, who hears of its end whatever becomes of the loop. One of
-/// two things happens to it, once:
+/// Work of another thread with a waiter, which receives its end whatever becomes of the loop. Exactly one of
+/// two things happens to it:
 ///
-/// - begin(), which may have the mailbox keep it until it unlinks itself, or is told to end_now();
+/// - begin(), which may have the mailbox keep it until it unlinks itself, or receives end_now();
 /// - refuse(), when the loop was stopped or has ended before. The node may be in the mailbox still.
 ///
-/// The mailbox gives its node back by discard() in any case, after begin() or later than refuse().
+/// The mailbox returns its node by discard() in any case, after begin() or later than refuse().
 class Errand : public Posted, public ListHook<ErrandTag> {
  public:
   void run() final {

@@ -24,7 +24,8 @@ class QuickBurst {
   /// Pollers bring work. A look at the clock and at the descriptors costs about 0.4 us, which is under 1 % of
   /// this; and no timeout that makes sense is so short that the clock may not stand still for so long.
   static constexpr Duration kWhilePollersWork = std::chrono::microseconds{50};
-  /// Nobody brings work, or both kinds do: descriptors wait 5 us on average, pollers lose 4 % of their turns.
+  /// Neither kind, or both kinds, bring work: descriptors wait 5 us on average, pollers lose 4 % of their
+  /// turns.
   static constexpr Duration kWhileQuiet = std::chrono::microseconds{10};
   /// Time while only descriptors work: they must hardly notice that there are pollers.
   static constexpr Duration kWhileDescriptorsWork = std::chrono::microseconds{1};

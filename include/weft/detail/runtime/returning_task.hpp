@@ -30,7 +30,7 @@ class TaskReturn final : public Told, private Posted {
 
   // Thread: home's.
   void forget_waiter() noexcept { waiter_ = nullptr; }
-  /// Nobody will be told.
+  /// Called when no notification follows.
   void was_given_up() noexcept { kept_.reset(); }
   bool is_back() const noexcept { return is_back_; }
   /// Blocks until the task has ended.
@@ -46,7 +46,7 @@ class TaskReturn final : public Told, private Posted {
   Ready* waiter_;
   bool is_back_ = false;
   ThreadSignal told_;
-  /// Itself, until it is told and back.
+  /// Itself, until the notification has arrived.
   std::shared_ptr<TaskReturn> kept_;
 };
 
@@ -57,7 +57,7 @@ class ReturningTask : private CancelListener {
   ReturningTask() = default;
   ReturningTask(const ReturningTask&) = delete;
   ReturningTask& operator=(const ReturningTask&) = delete;
-  /// Gives up what is waited for; blocks while that has memory of the caller's.
+  /// Gives up the awaited work; blocks while that uses memory of the caller's.
   ~ReturningTask();
 
   /// Begins `task`, which stays until this is gone. `borrows`: it has memory of the caller's. `scope`, may be
@@ -72,7 +72,7 @@ class ReturningTask : private CancelListener {
   void on_cancel(CancelReason reason) noexcept override;
 
   ToldTask* task_ = nullptr;
-  /// Null when nobody waits: before, and once it was given up.
+  /// Null without a waiter: before, and once it was given up.
   std::shared_ptr<TaskReturn> return_;
   Loop* home_ = nullptr;
   bool borrows_ = false;

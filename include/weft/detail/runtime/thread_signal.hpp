@@ -8,12 +8,12 @@
 
 namespace weft::detail {
 
-/// Something that happens once, and one thread that blocks until it has. Whoever raises it makes a system
-/// call only if that thread sleeps.
+/// An event that occurs once, and one thread that blocks until it has. Raising it makes a system call only if
+/// that thread sleeps.
 class ThreadSignal {
  public:
   bool raised() const noexcept { return word_.load(std::memory_order_acquire) == kRaised; }
-  /// Shows what was written before to whoever finds it raised. The object must stay until this returns, so
+  /// Publishes earlier writes to the thread that finds it raised. The object must stay until this returns, so
   /// its owners count each other. Thread: any.
   void raise() noexcept {
     if (word_.exchange(kRaised, std::memory_order_acq_rel) == kSlept) wake();

@@ -14,11 +14,11 @@ namespace weft::detail {
 
 class TimerQueue;
 
-/// Something that happens at a time: derive from it, then Loop::arm(). Owned by whoever arms it; the loop
-/// keeps a pointer until it fires, is disarmed or destroyed. Arming allocates nothing.
+/// An action at a time: derive from it, then call Loop::arm(). Owned by the code that arms it; the loop keeps
+/// a pointer until it fires, is disarmed or destroyed. Arming allocates nothing.
 ///
 /// States: idle -arm-> waiting -its time has come-> due -on_timer-> idle. A timer that is due and is disarmed
-/// by another one's on_timer() in the same turn does not fire. Thread: its loop's.
+/// by another one's on_timer() in the same turn does not fire. Thread: the loop's.
 class Timer {
  public:
   Timer() {}  // NOLINT(modernize-use-equals-default): leaves out what insert() sets

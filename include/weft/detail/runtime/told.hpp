@@ -5,19 +5,19 @@
 
 namespace weft::detail {
 
-/// Somebody who waits, on whatever executor, for what a loop does, and is told once that it has ended.
+/// Completion handler on any executor: receives the end of a loop's work once.
 class Told {
  public:
-  /// May end this object, and what it waited for with it. Thread: the loop's in a turn, the one that ends the
-  /// loop, or the one that began the waiting, from within that.
+  /// May destroy this object, and the completed work with it. Thread: the loop's in a turn, the thread that
+  /// ends the loop, or the thread that began the wait, from within that call.
   virtual void told() noexcept = 0;
 
  protected:
   ~Told() = default;
 };
 
-/// The right to tell a Told, which goes to whoever claims it first: the loop that has ended the work, or who
-/// gives the work up and need not wait for the loop.
+/// The right to notify a Told, which belongs to the first that claims it: the loop that has ended the work,
+/// or the code that gives the work up and need not wait for the loop.
 class RightToTell {
  public:
   /// Called before the work can end.

@@ -20,11 +20,11 @@
 
 namespace weft::detail {
 
-/// A coroutine of a loop for which somebody waits on another executor: one record that both sides share, as a
-/// CallErrand is. The coroutine is made, runs and is destroyed on the loop, with its arguments; what it gave
-/// or threw is left in the record before who waits is told.
+/// A coroutine of a loop with a waiter on another executor: one record that both sides share, as a CallErrand
+/// is. The coroutine is created, runs and is destroyed on the loop, with its arguments; its result or
+/// exception is stored in the record before the waiter is notified.
 ///
-/// Thread: that of who waits, except where it is said.
+/// Thread: the waiter's, except where stated.
 class ToldTask : public Errand {
  public:
   struct Release {
@@ -37,9 +37,9 @@ class ToldTask : public Errand {
   /// Hands it to the loop, once. `who` stays until it was told, or the work was given up; that may be from
   /// within.
   void send_for(Told& who) noexcept;
-  /// Cancels the coroutine, before or after it was sent. True: nobody will be told. False: it has ended.
+  /// Cancels the coroutine, before or after it was sent. True: no notification follows. False: it has ended.
   bool give_up(CancelReason reason) noexcept;
-  /// Cancels it, and who waits is told of its end.
+  /// Cancels it; the waiter is notified of its end.
   void cancel(CancelReason reason) noexcept;
   /// The loop is a copy that a child of fork inherited.
   bool is_in_child() const noexcept { return mailbox_->in_child(); }

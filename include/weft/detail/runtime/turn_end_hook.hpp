@@ -9,8 +9,8 @@ namespace weft::detail {
 
 struct TurnEndTag;
 
-/// Something to do once when the turn ends, after its coroutines ran: where a connection sends in one go what
-/// they all queued. Queued by Loop::at_turn_end(); leaves the queue when destroyed. Thread: its loop's.
+/// An action at the end of the turn, after its coroutines ran: a connection sends there in one call what they
+/// all queued. Queued by Loop::at_turn_end(); leaves the queue when destroyed. Thread: the loop's.
 class TurnEndHook : public ListHook<TurnEndTag> {
  public:
   virtual void on_turn_end() = 0;
@@ -26,8 +26,8 @@ class TurnEndHooks {
  public:
   bool empty() const noexcept { return first_.empty() && last_.empty(); }
   void add(TurnEndHook& hook, bool last) noexcept { (last ? last_ : first_).push_back(hook); }
-  /// Runs all that are queued; those that they queue themselves wait for the next turn, but for last ones
-  /// that the others queue. Returns how many ran.
+  /// Runs all queued hooks; hooks that these queue wait for the next turn, except last ones queued by the
+  /// others. Returns the number of hooks that ran.
   std::size_t run();
 
  private:

@@ -13,13 +13,13 @@
 
 namespace weft::detail {
 
-/// The time that a loop's turn has taken, and who goes on in a later one because of it.
+/// The time that a loop's turn has taken, and the work postponed to a later turn because of it.
 ///
 /// Reading the clock for each small piece of work (a frame, a coroutine) would cost a good part of the piece.
-/// So pieces are counted, and the clock is looked at after every so many: one at first, up to kPiecesMax
-/// while they are short, fewer where those before took longer than kBetweenLooks.
+/// So pieces are counted, and the clock is read after a number of them: one at first, up to kPiecesMax while
+/// they are short, fewer where earlier pieces took longer than kBetweenLooks.
 ///
-/// Thread: its loop's.
+/// Thread: the loop's.
 class TurnTime {
  public:
   static constexpr std::size_t kPiecesMax = 32;
@@ -45,8 +45,8 @@ class TurnTime {
     return now_;
   }
 
-  /// Pieces that may be done until the clock is looked at again. Whoever does some may count them down here,
-  /// and look_if_due() follows.
+  /// Number of pieces until the next reading of the clock. Code that does some may count them down here, and
+  /// calls look_if_due() afterwards.
   std::size_t& pieces_left() noexcept { return left_; }
   void look_if_due() noexcept {
     if (left_ == 0) [[unlikely]] {
@@ -73,11 +73,11 @@ class TurnTime {
   /// Knows whether anybody would wait behind a long transfer.
   Company& company() noexcept { return company_; }
 
-  /// Lets `node` run in a later turn, behind all that wait like this already. It must not be queued.
+  /// Runs `node` in a later turn, behind all nodes postponed before. It must not be queued.
   void put_off(Ready& node) noexcept { later_.push_back(node); }
   bool has_later() const noexcept { return !later_.empty(); }
-  /// Gives each of those that are put off now to `run`, in order: the first, and others as long as the turn
-  /// is not old. Those that are left keep their places before those that are put off meanwhile.
+  /// Passes each node that is postponed now to `run`, in order: the first, and others as long as the turn is
+  /// not old. The rest keep their places before nodes postponed meanwhile.
   template <typename Run>
   void run_later(Run run) {
     if (later_.empty()) [[likely]] {

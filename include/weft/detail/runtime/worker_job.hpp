@@ -32,18 +32,18 @@ struct WorkerJobTag;
 class PoolThreads;
 class WorkerAwait;
 
-/// A function for a worker: the record that the coroutine's loop and the pool share, with the function, what
-/// it was given, and its outcome. Whoever lets go of it last destroys it; by then its contents are gone,
+/// A function for a worker: the record that the coroutine's loop and the pool share, with the function, its
+/// arguments, and its outcome. The last of both to release it destroys it; by then its contents are gone,
 /// unless the coroutine was dropped.
 ///
 ///   (new) --add()--> waiting --a thread takes it--> running --ended--> ended
 ///                       |--withdrawn: cancelled, or dropped--> (gone)
 ///                       `--the pool ends--> ended, with a failure
 ///
-/// waiting: it is in the pool's queue, under the pool's lock, and nobody touches the rest. running: function
-/// and outcome are the thread's. ended: they are the loop's again, once it has been told. A coroutine that is
-/// dropped takes the loop away, and then nobody is told. That is done, and looked at while telling, under
-/// `telling_`: the loop does not end in between.
+/// waiting: it is in the pool's queue, under the pool's lock, and the rest is not accessed. running: function
+/// and outcome are the thread's. ended: they are the loop's again, once the loop was notified. A dropped
+/// coroutine clears the loop, and then no notification follows. That is done, and checked while notifying,
+/// under `telling_`: the loop does not end in between.
 class WorkerJob : public ListHook<WorkerJobTag> {
  public:
   WorkerJob() = default;
@@ -55,13 +55,14 @@ class WorkerJob : public ListHook<WorkerJobTag> {
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// Calls the function and keeps what comes of it. Thread: the worker's.
+  /// Calls the function and keeps its outcome. Thread: the worker's.
   virtual void run() noexcept = 0;
   /// Asks the function to end soon, if it wants to be asked. Any thread.
   virtual void ask_to_stop() noexcept = 0;
-  /// Destroys the function and what it was given, and what is left of its result. Thread: whose these are.
+  /// Destroys the function, its arguments, and the rest of its result. Thread: their owner's.
   virtual void clear() noexcept = 0;
-  /// Tells the loop that it has ended, if somebody still waits, and lets go. Thread: whoever ended it.
+  /// Notifies the loop of the end, if a coroutine still waits, and releases the record. Thread: the one that
+  /// ended it.
   void tell() noexcept;
   /// Reason for which it was not run. Set before tell(); afterwards it is the loop's.
   Status failure;

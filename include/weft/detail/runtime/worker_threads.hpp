@@ -19,7 +19,7 @@ namespace weft::detail {
 /// More threads are a mistake, such as a number below zero.
 inline constexpr unsigned kWorkerThreadsMax = 65'536;
 
-/// Name of the thread `number` of those that are called `name`; the system keeps 15 characters.
+/// Returns the name of thread `number` among threads called `name`; the system keeps 15 characters.
 std::string worker_thread_name(const std::string& name, unsigned number);
 
 /// Threads that do what a queue has for them. Of a `Queue` they use, under their lock,
