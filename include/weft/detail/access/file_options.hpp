@@ -13,8 +13,8 @@ struct AccessFileOptions {
   /// The first call that comes so long after the last look has the file looked at (one stat), and read when
   /// it is another: put it on a disk of this machine. Above zero.
   Duration look_interval = std::chrono::seconds{1};
-  /// Hears that a file was read again, and why one was not taken; null: stderr_logger(). Outlives what was
-  /// made with it.
+  /// Receives a message when a file was read again, and the reason when one was refused; null:
+  /// stderr_logger(). Outlives every object created with it.
   Logger* logger = nullptr;
 };
 

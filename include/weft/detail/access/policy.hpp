@@ -14,28 +14,28 @@
 
 namespace weft {
 
-/// Rules of who may call what. A line is a rule, and what no rule allows is refused:
+/// Rules that allow callers to call methods. A line is a rule, and calls that no rule allows are refused:
 ///
 ///     # Comment
 ///     allow WHO METHOD...
 ///
 /// WHO is one of
-///     anyone                   also callers of whom nothing is known
-///     known                    everybody else
+///     anyone                   also callers without an identity
+///     known                    every caller with an identity
 ///     spiffe://DOMAIN/PATH     certificates with this SPIFFE id; a * is not in the domain
 ///     dns:HOST                 certificates with this DNS name; a * only as in dns:*.example.com
 ///     uri:URI, cn:NAME, subject:NAME    certificates with these
 ///     uid:NUMBER, gid:NUMBER   processes at the other end of a Unix socket
-///     token:NAME               the one that a token stands for
-///     group:NAME, role:NAME    further names that an Authenticator gave
+///     token:NAME               the caller that a token stands for
+///     group:NAME, role:NAME    further names from an Authenticator
 /// METHOD is a name as it was registered: "add", "package.Service/Method". In both * stands for any
-/// characters, also none. What has spaces stands in double quotes, in which nothing else has a meaning but *.
+/// characters, also none. Text with spaces stands in double quotes, in which only * has a meaning.
 ///
-/// It is a value. Thread: any.
+/// A value. Thread: any.
 class Policy {
  public:
-  /// Errors: kInvalidArgument, which begins with the line's number and says what is wrong with it; also
-  /// without a rule at all, since that is what a file is while it is written. Throws std::bad_alloc.
+  /// Errors: kInvalidArgument, whose text begins with the line's number and names the fault; also for a text
+  /// without a rule, since a file is empty while it is written. Throws std::bad_alloc.
   static Result<Policy> parse(std::string_view text);
 
   bool allows(const Identity& caller, std::string_view method) const noexcept;

@@ -13,8 +13,9 @@ namespace weft {
 
 /// Limits of a BulkHost.
 struct BulkHostOptions {
-  /// Regions that are shared at the same time. Each takes a few hundred bytes, and what its registration
-  /// takes of devices; they are often made because a peer asked for it, so somebody has to bound them.
+  /// Maximum number of regions shared at the same time. Each takes a few hundred bytes, and the resources of
+  /// its registration with devices; regions are often created on a peer's request, so their number must be
+  /// bounded.
   std::size_t regions_max = 65'536;
 };
 
@@ -26,11 +27,11 @@ class BulkHost {
   /// may end after the server.
   explicit BulkHost(Server& server, BulkHostOptions options = {});
 
-  /// Shares `memory` until the region that this returns ends. Memory that belongs to somebody else is shared
-  /// as Buffer::adopt(memory, owner, release): `release` says when nobody uses it any more, on the thread
-  /// that used it last. It is registered with the server's transports meanwhile. Errors: those of
-  /// Server::register_memory(); kInvalidArgument for no memory, or for rights that are none;
-  /// kResourceExhausted while `regions_max` are shared.
+  /// Shares `memory` until the returned region ends. Share memory owned by another object as
+  /// Buffer::adopt(memory, owner, release): `release` is called when the memory is not used any more, on the
+  /// thread that used it last. It is registered with the server's transports meanwhile. Errors: those of
+  /// Server::register_memory(); kInvalidArgument for empty memory, or for empty rights; kResourceExhausted
+  /// while `regions_max` are shared.
   Result<BulkRegion> share(Buffer memory, BulkRights rights);
 
  private:

@@ -31,8 +31,8 @@ class BulkRegion {
   BulkHandle handle() const noexcept;
   /// Returns the memory; empty once it is revoked. Peers may write to it at any time if they have the right.
   MutableBytes memory() const noexcept;
-  /// Ends it: every access that begins later fails with kNotFound. Those that are under way go on, and keep
-  /// the memory; the Buffer that share() was given ends with the last of them, here if there is none.
+  /// Ends the region: every access that begins later fails with kNotFound. Accesses under way continue, and
+  /// keep the memory; the Buffer passed to share() ends with the last of them, in this call if there is none.
   void revoke() noexcept;
 
  private:

@@ -17,7 +17,8 @@
 /// Answers to a call, an InlineCall or a ServedCall, from what its handler returned.
 namespace weft::detail {
 
-/// Answers with values of `size` bytes, of which `runs` are sent from where they lie, in `chunk`.
+/// Answers with values of `size` bytes; `runs` among them are sent from their own memory, which `chunk`
+/// keeps.
 template <typename Call, typename... Values>
 void answer_around(Call& call, std::size_t size, LentRuns& runs, const ChunkRef& chunk,
                    const Values&... values) {
@@ -33,8 +34,8 @@ void answer_around(Call& call, std::size_t size, LentRuns& runs, const ChunkRef&
   call.end_answer(&lent);
 }
 
-/// Answers with values of `size` bytes, of which long runs are sent from where the request was received.
-/// False, and nothing was answered, when none of them lies there.
+/// Answers with values of `size` bytes; long runs of them are sent from the chunk in which the request was
+/// received. Returns false, without an answer, if no run lies there.
 template <typename Call, typename... Values>
 [[gnu::noinline]] bool answer_from_request(Call& call, std::size_t size, const Values&... values) {
   if (call.lending_chunks() == nullptr) return false;
@@ -107,7 +108,7 @@ template <typename Call, typename R>
   if (chunks == nullptr) return false;
   LentRuns found;
   find_runs(found, value);
-  // All of the result is kept, so most of it has to be what was not copied.
+  // The whole result is kept, so at least half of it must be bytes that are not copied.
   if (found.bytes() < size / 2) return false;
   std::unique_ptr<LeavingResult<R>> kept = LeavingResult<R>::keep(value);
   if (kept == nullptr) return false;

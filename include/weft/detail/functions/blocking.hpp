@@ -101,10 +101,10 @@ class BlockingCalls {
     return make<M, false>(&options, std::forward<Given>(arguments)...);
   }
 
-  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, or the
-  /// blocking ones of these, of which a declaration must be in sight. Arguments are encoded before this
-  /// returns, and options come first, if there are any. See BlockingStream for what it gives; errors come by
-  /// that. Throws std::bad_alloc.
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, or
+  /// their blocking variants. A declaration of the function suffices. Arguments are encoded before this
+  /// returns, and options come first, if there are any. Returns a BlockingStream, which also reports errors.
+  /// Throws std::bad_alloc.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   BlockingStreamOf<M> open(Given&&... arguments) {

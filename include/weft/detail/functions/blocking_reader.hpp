@@ -34,8 +34,8 @@ class BlockingReader {
   /// Blocks until there is an item; empty behind the last one, and when the caller gave up or is gone, its
   /// time is over or the server is closed. What views in an item show lives until next() is called again.
   std::optional<T> next() noexcept { return detail::read_blocking<detail::CodecItems<T>>(items_, arena_); }
-  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
-  /// next() is called again.
+  /// Whole attachment of the item that next() returned last; empty if it has none. Lives until next() is
+  /// called again.
   Bytes attachment() const noexcept { return detail::shown_attachment(items_); }
   /// The same, as the caller's own; attachment() is empty then.
   Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_); }

@@ -18,19 +18,19 @@
 
 namespace weft {
 
-/// A stream whose items block the threads that read and write them: what
-/// `weft::blocking(client).open<f>(...)` gives. Reads items of type `Read` (void: the handler sends none),
-/// writes items of type `Written` (void: it takes none), and ends with an `R`.
+/// A stream whose items block the threads that read and write them; returned by
+/// `weft::blocking(client).open<f>(...)`. Reads items of type `Read` (void: the handler sends none), writes
+/// items of type `Written` (void: it takes none), and ends with an `R`.
 ///
 ///     auto quotes = weft::blocking(client).open<watch>("WFT");
 ///     while (auto quote = quotes.next()) use(*quote);
 ///     if (!quotes.status().ok()) ...
 ///
 /// Dropping it before its end cancels it, at once. It has no timeout but CallOptions::timeout and ::deadline;
-/// when the client's loop does not turn it ends a second later than that. It ends with kCancelled when the
-/// stop_token was asked to stop, when the loop was stopped or the client has ended; what had arrived before
-/// the latter two is read still. Movable, while nobody waits. Thread: any without a loop; one reads and one
-/// writes at a time.
+/// when the client's loop does not turn it ends a second later than that. It ends with kCancelled when a stop
+/// was requested from the stop_token, when the loop was stopped or the client has ended; items that had
+/// arrived before the latter two are still read. Movable, while no thread waits. Thread: any without a loop;
+/// one thread reads and one writes at a time.
 template <typename Read, typename Written, typename R>
 class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
  public:
@@ -49,8 +49,8 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     return detail::read_blocking<detail::CodecItems<Read>>(ends_->reader, ends_->arena);
   }
 
-  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
-  /// next() or finish() is called.
+  /// Whole attachment of the item that next() returned last; empty if it has none. Lives until next() or
+  /// finish() is called.
   Bytes attachment() const noexcept
     requires(!std::is_void_v<Read>)
   {
@@ -85,8 +85,8 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     if (ends_ != nullptr) ends_->errand->put().end_writing();
   }
 
-  /// Ends writing, drops the items that were not read, and blocks until the handler has ended: its result or
-  /// its failure, once. Nobody reads or writes any more.
+  /// Ends writing, drops the unread items, and blocks until the handler has ended: returns its result or its
+  /// failure, once. No other thread may read or write.
   Result<R> finish() {
     if (ends_ == nullptr) return Status{failure_};
     if (!may_block()) return status();
@@ -97,8 +97,8 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     return detail::result_of<R>(errand);
   }
 
-  /// Ends it with kCancelled, and the handler is told; whoever waits goes on at once. What was not read is
-  /// dropped. Thread: any, while the BlockingStream exists.
+  /// Ends the stream with kCancelled, also for the handler; waiting threads continue at once. Unread items
+  /// are dropped. Thread: any, while the BlockingStream exists.
   void cancel() noexcept {
     if (ends_ != nullptr) ends_->errand->abandon(to_status(CancelReason::kRequested));
   }
@@ -133,8 +133,8 @@ using BlockingStreamOf =
 
 namespace detail {
 
-/// Opens a stream of `M` at `door`, with its arguments encoded; what it gives has ended already when that
-/// fails. Never throws, whatever the arguments do, but std::bad_alloc.
+/// Opens a stream of `M` at `door`, with its arguments encoded; the returned stream has already ended if that
+/// fails. Throws nothing but std::bad_alloc, whatever the arguments throw.
 template <auto M, typename... Given>
 BlockingStreamOf<M> open_blocking(const std::shared_ptr<CallDoor>& door, const CallOptions& options,
                                   const std::stop_token& stop, Given&&... arguments) {

@@ -7,16 +7,15 @@
 
 namespace weft {
 
-/// The items that a handler which blocks sends to its caller before it ends: by a parameter
-/// `BlockingWriter<T>&`, behind CallContext& and BlockingReader<T>& if it has these, and before the
-/// parameters that travel:
+/// The items that a blocking handler sends to its caller before it ends: by a parameter `BlockingWriter<T>&`,
+/// behind CallContext& and BlockingReader<T>& if it has these, and before the parameters that travel:
 ///
 ///     void count(weft::BlockingWriter<int>& numbers, int to) {
 ///       for (int number = 0; number < to && numbers.write(number); ++number) {}
 ///     }
 ///
-/// All that was written is on its way before the handler's answer is. Thread: the handler's, and others of
-/// its own; one at a time, beside one that reads. Life: until the handler has ended.
+/// Every written item is sent before the handler's answer. Thread: the handler's, and others of its own; one
+/// at a time, beside one that reads. Life: until the handler has ended.
 template <typename T>
 class BlockingWriter {
  public:
@@ -26,9 +25,9 @@ class BlockingWriter {
   BlockingWriter(const BlockingWriter&) = delete;
   BlockingWriter& operator=(const BlockingWriter&) = delete;
 
-  /// Sends an item. Blocks while the caller is behind with reading; 64 KiB of items are taken before that.
-  /// False when nobody takes items any more, and status() says why. Throws what encoding `item` throws, and
-  /// nothing is sent then.
+  /// Sends an item. Blocks while the caller is behind with reading; 64 KiB of items are accepted before that.
+  /// Returns false when the stream takes no more items; status() says why. Throws the exception of encoding
+  /// `item`, and sends nothing then.
   bool write(const T& item) { return detail::write_blocking<detail::CodecItems<T>>(items_, item); }
   /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
   bool write(const T& item, Attachment attachment) {

@@ -47,7 +47,7 @@ template <typename Parameter, typename Given>
 struct KeptArgument {
   using Plain = std::remove_cvref_t<Given>;
   static constexpr bool same = std::is_same_v<Plain, Parameter>;
-  // Text is encoded from a view whatever it is kept in by the caller: no copy is made of it here.
+  // Text is encoded from a view, for every string type of the caller: it is not copied here.
   static constexpr bool text =
       (std::is_same_v<Parameter, std::string> || std::is_same_v<Parameter, std::string_view>) &&
       std::is_convertible_v<Given, std::string_view> &&
@@ -366,7 +366,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
     try {
       kept_.keep(size, arguments...);
       WithDetails::details.keeps_body = true;
-    } catch (...) {  // NOLINT(bugprone-empty-catch): what encoding throws is told by the call itself
+    } catch (...) {  // the call itself reports exceptions of encoding
     }
   }
 

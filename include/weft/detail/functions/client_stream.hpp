@@ -84,7 +84,7 @@ class StartedStream final : public OpenedStream {
 
 }  // namespace detail
 
-/// A stream that this client opened: what `client.open<f>(...)` gives. Reads items of type `Read` (void: the
+/// A stream that this client opened; returned by `client.open<f>(...)`. Reads items of type `Read` (void: the
 /// handler sends none), writes items of type `Written` (void: it takes none), and ends with an `R`.
 ///
 ///     auto quotes = client.open<watch>("WFT");
@@ -92,11 +92,10 @@ class StartedStream final : public OpenedStream {
 ///     if (!quotes.status().ok()) ...
 ///
 /// It is on its way when open() returns, or waits for the connection. Each side is held back while the other
-/// is a window (RpcLimits::stream_window) behind with reading. Dropping it before its end cancels it, and the
-/// handler is told. It has no timeout but CallOptions::timeout and ::deadline, both from its opening on; a
-/// connection that is lost ends it with kUnavailable, and it does not begin again. Movable, while nobody
-/// waits. Thread: the client's loop; one coroutine reads and one writes at a time. Must not outlive its
-/// client.
+/// is a window (RpcLimits::stream_window) behind with reading. Dropping it before its end cancels it, also
+/// for the handler. It has no timeout but CallOptions::timeout and ::deadline, both from its opening on; a
+/// lost connection ends it with kUnavailable, and it does not begin again. Movable, while no coroutine waits.
+/// Thread: the client's loop; one coroutine reads and one writes at a time. Must not outlive its client.
 template <typename Read, typename Written, typename R>
 class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
  public:
@@ -113,8 +112,8 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
     return detail::ReadItem<detail::CodecItems<Read>, detail::OpenedItems>{items(), arena_};
   }
 
-  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
-  /// next() or finish() is called.
+  /// Whole attachment of the item that next() returned last; empty if it has none. Lives until next() or
+  /// finish() is called.
   Bytes attachment() const noexcept
     requires(!std::is_void_v<Read>)
   {
@@ -161,7 +160,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   /// failure, once. Cancel: the stream is cancelled.
   auto finish() noexcept { return detail::FinishStream<detail::StartedStream<R>>{record()}; }
 
-  /// Ends it with kCancelled, and the handler is told. What was not read is dropped.
+  /// Ends the stream with kCancelled, also for the handler. Unread items are dropped.
   void cancel() noexcept {
     if (record_ != nullptr) record_->on_cancel(CancelReason::kRequested);
   }

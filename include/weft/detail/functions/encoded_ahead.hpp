@@ -31,7 +31,7 @@ class EncodedAhead {
   void encode(const Values&... values) {
     encode_sized(encoded_size(values...), values...);
   }
-  /// The same for values of which encoded_size() is known.
+  /// The same for values with a known encoded_size().
   template <typename... Values>
   void encode_sized(std::size_t size, const Values&... values) {
     drop();

@@ -19,8 +19,8 @@ namespace weft::detail {
 template <typename Its>
 using ErrandPtr = std::unique_ptr<Its, CallErrand::Release>;
 
-/// Gives what `make` makes with room for the arguments of `M`, which are encoded into it; null when that
-/// fails, and `failure` says why. Never throws, whatever the arguments do.
+/// Returns the object that `make` creates, with room for the arguments of `M`, which are encoded into it;
+/// null on failure, with the reason in `failure`. Never throws, whatever the arguments throw.
 template <auto M, typename Make, typename... Given>
 std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
                                                      Given&&... arguments) noexcept {
@@ -45,8 +45,8 @@ std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
   }
 }
 
-/// Makes an `Its` for a call of `M` with its arguments encoded; null when that fails, and `failure` says why.
-/// Never throws, whatever the arguments do.
+/// Creates an `Its` for a call of `M` with its arguments encoded; null on failure, with the reason in
+/// `failure`. Never throws, whatever the arguments throw.
 template <auto M, typename Its, typename... Given>
 ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&... arguments) noexcept {
   if constexpr (CallableWith<M, Given...>) {
@@ -101,7 +101,7 @@ Result<Answer<R>> answer_of(CallErrand& errand) {
   }
 }
 
-/// A client or a pool: whatever has a door of its own, or a CallTarget. A fleet has neither.
+/// A client or a pool: a class with a door of its own, or a CallTarget. A fleet has neither.
 template <typename C>
 concept HasDoor = requires(C& client) { client.door(); } || requires(C& client) { client.target().door(); };
 

@@ -10,8 +10,7 @@
 #include "weft/detail/calls/exchange_reader.hpp"
 #include "weft/detail/calls/exchange_writer.hpp"
 
-/// Items of a stream as a thread that blocks reads and writes them. A Format says what they are, as for
-/// ReadItem and WriteItem.
+/// Items of a stream for threads that block. A Format defines the items, as for ReadItem and WriteItem.
 namespace weft::detail {
 
 /// Blocks until there is an item; an empty Value behind the last one. Bytes that are no item end the stream.

@@ -18,13 +18,13 @@ namespace detail {
 template <typename Derived>
 class FunctionCaller {
  public:
-  /// Calls a function, of which a declaration must be in sight and no definition: `Result<R> answer =
+  /// Calls a function, whose declaration must be in sight; its definition need not be: `Result<R> answer =
   /// co_await client.call<f>(arguments...);` Errors: the handler's own; kUnavailable (retry: reconnect) when
   /// the connection was lost and the call may or may not have run; kDeadlineExceeded; kCancelled;
   /// kResourceExhausted; kUnimplemented for an unknown method; kFailedPrecondition when the server's
-  /// signature is another, naming both. Arguments convert as for a direct call (CallableWith); options of
-  /// this call come first, if there are any. `co_await client.call<f>(arguments...).with_attachment()` gives
-  /// the attachment of the answer too: `Result<Answer<R>>`.
+  /// signature differs, naming both. Arguments convert as for a direct call (CallableWith); options of this
+  /// call come first, if there are any. `co_await client.call<f>(arguments...).with_attachment()` also
+  /// returns the attachment of the answer: `Result<Answer<R>>`.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
@@ -47,10 +47,10 @@ class FunctionCaller {
     return start_with<M>(options, std::forward<Given>(arguments)...);
   }
 
-  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, of
-  /// which a declaration must be in sight. Arguments are those that travel, encoded before this returns;
-  /// options come first, if there are any. See ClientStream for what it gives. Errors come by the stream:
-  /// kUnimplemented too when the server is of a build without streams.
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&. A
+  /// declaration of the function suffices. Arguments are the parameters that travel, encoded before this
+  /// returns; options come first, if there are any. Returns a ClientStream, which also reports errors: also
+  /// kUnimplemented when the server's build has no streams.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   StreamOf<M> open(Given&&... arguments) {

@@ -8,8 +8,8 @@
 
 namespace weft::detail {
 
-/// Spelling of a function by one compiler, made the same as the other's: the names of methods, which are on
-/// the wire, do not depend on the compiler of either side. g++ and clang spell these in different ways, and
+/// Spelling of a function by one compiler, converted to a common one: the names of methods, which are on the
+/// wire, do not depend on the compiler of either side. g++ and clang spell these in different ways, and both
 /// become the right column:
 ///
 ///     {anonymous}::f, (anonymous namespace)::f                (anonymous namespace)::f
@@ -17,8 +17,8 @@ namespace weft::detail {
 ///     long unsigned int, unsigned long                        unsigned long
 ///     A<B<int> >, const char *, int [3], 3u                   A<B<int>>, const char*, int[3], 3
 ///
-/// What is in an inline namespace stays apart: g++ names that namespace, clang does not, and neither says
-/// that it is inline.
+/// Inline namespaces are not covered: g++ names an inline namespace, clang does not, and neither marks it as
+/// inline.
 class NameWriter {
  public:
   constexpr explicit NameWriter(char* to) noexcept : to_(to) {}
@@ -150,8 +150,8 @@ class NameWriter {
   std::size_t size_ = 0;
 };
 
-/// Name without the arguments of the template of which the function itself is a specialisation: clang never
-/// gives them, g++ only for free functions. What tells specialisations apart is their schema.
+/// Name without the template arguments of the function itself: clang never prints them, g++ only for free
+/// functions. The schema distinguishes specialisations.
 constexpr std::string_view without_arguments(std::string_view name) {
   if (name.empty() || name.back() != '>') return name;
   std::size_t depth = 0;

@@ -56,7 +56,7 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared> &&
                                    !is_incoming<Declared> && !is_any_item_end<Declared>) ||
                                   ...);
-  // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
+  // A delayed handler answers through its Reply before it returns, or keeps the objects of its answer itself.
   constexpr bool kResultStays =
       Traits::delayed || !holds_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
   static_assert(kReplyInPlace,
@@ -317,8 +317,9 @@ struct HandlerOf {
       return true;
     }
   }
-  /// Waits until what the handler wrote is on its way. Returns why that, or what it read, is not the whole:
-  /// a good answer would hide it. A handler that failed has said so itself, unless items were lost.
+  /// Waits until every written item is on its way. Returns the reason if written or read items are not
+  /// complete: a good answer would hide that. A failed handler reports its own failure, unless items were
+  /// lost.
   static Status why_cut(StreamExchange& exchange, bool good) noexcept {
     Status lost = exchange.put().flush();
     return lost.ok() && good ? exchange.failure() : lost;

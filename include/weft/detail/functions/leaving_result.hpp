@@ -12,8 +12,8 @@
 
 namespace weft::detail {
 
-/// Tells whether a result may be kept beyond its handler until it was sent: all that it holds is its own for
-/// as long as it lasts, and moving it cannot fail.
+/// True if a result may be kept beyond its handler until it was sent: it owns all its memory for its
+/// lifetime, and moving it cannot fail.
 template <typename R>
 inline constexpr bool leaves_its_handler =
     !std::is_const_v<R> && may_have_runs<R>() && owns_memory<R> && !holds_view<R> && !borrows_memory<R> &&

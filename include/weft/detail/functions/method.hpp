@@ -52,10 +52,10 @@ inline constexpr detail::Method<Function, Key> method{};
 template <detail::FixedString Key, typename Signature>
 inline constexpr detail::Remote<Key, Signature> remote{};
 
-/// The same method, of which the caller says that running it twice does what running it once does: a
-/// ConnectionPool begins such a call again although it may have run. `M` is a function, method<> or remote<>:
-/// `pool.call<weft::idempotent<lookup>>("key")`, or once for all: `inline constexpr auto find =
-/// weft::idempotent<lookup>;`. The server registers `M` itself.
+/// The same method, declared idempotent by the caller: running it twice has the effect of running it once, so
+/// a ConnectionPool begins such a call again although it may have run. `M` is a function, method<> or
+/// remote<>: `pool.call<weft::idempotent<lookup>>("key")`, or once for all calls: `inline constexpr auto find
+/// = weft::idempotent<lookup>;`. The server registers `M` itself.
 template <auto M>
 inline constexpr detail::Idempotent<M> idempotent{};
 
@@ -133,7 +133,7 @@ struct Signature {
   static constexpr bool takes_reader = false;
   static constexpr bool takes_writer = false;
   static constexpr bool items_in_place = true;
-  /// The items are those of a handler that blocks; and of both kinds, which nobody can serve.
+  /// The items are those of a blocking handler; or of both kinds, which cannot be served.
   static constexpr bool blocks = false;
   static constexpr bool mixes_items = false;
   static constexpr bool takes_context = false;

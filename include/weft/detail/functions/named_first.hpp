@@ -12,9 +12,9 @@ inline constexpr bool kAggregatesDieTwice = true;
 inline constexpr bool kAggregatesDieTwice = false;
 #endif
 
-/// Type of an argument, as a forwarding reference deduces it, of which the compiler may destroy a temporary
-/// twice: an aggregate that owns something, and is made inside a co_await expression. It cannot be told from
-/// one that is moved.
+/// Type of an argument, as a forwarding reference deduces it, whose temporary the compiler may destroy twice:
+/// an aggregate that owns memory, and is created inside a co_await expression. A moved object has the same
+/// type.
 template <typename Given>
 inline constexpr bool dies_twice = kAggregatesDieTwice && !std::is_reference_v<Given> &&
                                    std::is_aggregate_v<Given> && !std::is_trivially_destructible_v<Given>;

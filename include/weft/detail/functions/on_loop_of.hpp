@@ -83,9 +83,9 @@ class LoopCaller {
   std::shared_ptr<detail::CallDoor> door_;
 };
 
-/// Calls functions of a client that belongs to another loop. `client` is anything that calls functions, such
-/// as a Client, which must exist while this is called and need not be there afterwards. Thread: any; what it
-/// gives is awaited inside a turn of a loop.
+/// Calls functions of a client that belongs to another loop. `client` is any object that calls functions,
+/// such as a Client; it must exist during this call only. Thread: any; the result is awaited inside a turn of
+/// a loop.
 template <detail::HasDoor Client>
 LoopCaller on_loop_of(Client& client) {
   return LoopCaller{detail::door_of(client)};

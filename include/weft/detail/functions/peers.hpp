@@ -52,10 +52,10 @@ class Peers {
   /// Calls a function of all peers, or of those with a tag: `Result<BroadcastOutcome> outcome = co_await
   /// server.peers().broadcast<f>(x);`, in a coroutine of any loop. The arguments are encoded once, now. A
   /// peer that is behind is left out, or closed, by the rule of BroadcastOptions, which come first if there
-  /// are any; so a slow peer costs no more than that, and delays nobody but, by its answer, the outcome,
-  /// which is there within the timeout. Results of the function are not read. Cancel: at once; what was sent
-  /// is not taken back. Errors: what encoding fails with, kCancelled, kDeadlineExceeded, kResourceExhausted
-  /// when there is no memory.
+  /// are any; so a slow peer costs no more than that, and delays only the outcome, by its answer, which
+  /// arrives within the timeout. Results of the function are not read. Cancel: at once; sent requests are not
+  /// taken back. Errors: the failure of encoding, kCancelled, kDeadlineExceeded, kResourceExhausted without
+  /// memory.
   template <auto M, typename... Given>
     requires(!detail::broadcast_options_first<Given...>)
   detail::BroadcastAwaiter broadcast(Given&&... arguments) const {

@@ -36,8 +36,8 @@ class Reader {
   auto next() noexcept {
     return detail::ReadItem<detail::CodecItems<T>, detail::ServedItems>{items_, arena_};
   }
-  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
-  /// next() is called again.
+  /// Whole attachment of the item that next() returned last; empty if it has none. Lives until next() is
+  /// called again.
   Bytes attachment() const noexcept { return detail::shown_attachment(items_.side()); }
   /// The same, as the caller's own; attachment() is empty then.
   Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_.side()); }

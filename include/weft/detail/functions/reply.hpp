@@ -54,7 +54,7 @@ class Reply {
   }
   /// `failure` must not be ok.
   void fail(Status failure) && { right_.fail(std::move(failure)); }
-  /// Nobody waits for the answer any more. Any thread.
+  /// True if the caller does not wait for the answer any more. Thread: any.
   bool cancelled() const { return right_.cancelled(); }
   /// An answer was given already, or the right moved on.
   bool used() const { return right_.used(); }

@@ -35,8 +35,8 @@ consteval auto joined_types(codec_detail::Types<Ms...>) {
   return typename Joined<decltype(result_types<std::remove_cv_t<Ms>>())...>::Type{};
 }
 
-/// Returns the types that the result `R` is described by, as if they were returned side by side. A tuple or
-/// a struct of at most one value, with whatever additions, is this value and the additions, so that a result
+/// Returns the types that describe the result `R`, as if they were returned side by side. A tuple or struct
+/// of at most one value, with any additions, is described as this value and the additions, so that a result
 /// grows as arguments do: void and T into a tuple or struct that holds it and a Compatible, and back.
 template <typename R>
 consteval auto result_types() {
@@ -44,7 +44,7 @@ consteval auto result_types() {
   if constexpr (std::is_void_v<R>) {
     return codec_detail::Types<>{};
   } else if constexpr (codec_detail::encode_problem<R> != codec_detail::Problem::kNone) {
-    return codec_detail::Types<R>{};  // whoever asks for its schema says why it has none
+    return codec_detail::Types<R>{};  // asking for its schema reports the reason
   } else if constexpr (codec_detail::kind_of<R> == Kind::kEmpty) {
     return codec_detail::Types<>{};
   } else if constexpr (codec_detail::kind_of<R> == Kind::kTuple ||

@@ -43,8 +43,8 @@ class StreamPromise;
 template <typename T>
 class StreamRun;
 
-/// Awaited by `co_yield item`: goes on when the item is on its way, and its attachment. When nobody takes
-/// items any more the coroutine does not go on; whoever runs it drops it.
+/// Awaited by `co_yield item`: continues when the item and its attachment are on their way. When the stream
+/// takes no more items the coroutine does not continue; StreamRun drops it.
 template <typename T>
 class YieldItem final : Ready {
  public:
@@ -145,7 +145,7 @@ class StreamPromise final : public TaskPromiseBase {
   YieldItem<T> yield_value(ItemWithAttachment<T>&& item) noexcept {
     return YieldItem<T>{*this, item.item, &item.attachment};
   }
-  /// It goes no further: whoever runs it takes over.
+  /// Ends the generator early: StreamRun takes over.
   void end_early() noexcept {
     over = true;
     ended();
@@ -158,16 +158,16 @@ class StreamPromise final : public TaskPromiseBase {
 }  // namespace detail
 
 /// The items of a handler that is a generator: `co_yield item` sends each, and waits while the caller is
-/// behind with reading; it may co_await whatever a Task may.
+/// behind with reading; it may co_await the same awaitables as a Task.
 ///
 ///     weft::Stream<Quote> watch(std::string symbol) {
 ///       for (;;) co_yield co_await next_quote(symbol);
 ///     }
 ///
 /// It ends well where the function ends, and with a failure by `throw weft::Status{...}`. When the caller
-/// gives up or is gone it does not go on behind its co_yield: its locals are destroyed. Name an item that is
-/// an aggregate before you yield it: g++ 12 destroys a braced temporary in such an expression twice. Lazy,
-/// movable, run once by the server that serves it. Thread: its loop's.
+/// gives up or is gone it does not continue behind its co_yield: its locals are destroyed. Name an item that
+/// is an aggregate before you yield it: g++ 12 destroys a braced temporary in such an expression twice. Lazy,
+/// movable, run once by the server that serves it. Thread: the loop's.
 template <typename T>
 class [[nodiscard("a Stream is what a handler returns")]] Stream {
  public:
@@ -196,8 +196,8 @@ Stream<T> StreamPromise<T>::get_return_object() noexcept {
   return Stream<T>{std::coroutine_handle<StreamPromise>::from_promise(*this)};
 }
 
-/// Awaited by whoever serves `stream`: runs it, and its items go out by `side`. Gives the failure when it was
-/// broken off; throws what it threw. Both outlive the await.
+/// Runs `stream` and sends its items by `side`; awaited by the code that serves the stream. Returns the
+/// failure if the stream was ended early; rethrows its exception. Both outlive the await.
 template <typename T>
 class [[nodiscard]] StreamRun {
  public:

@@ -20,7 +20,7 @@ struct InAny {
   }
 };
 
-/// Returns the types of what is inside of `T` for the codec; none when there is nothing, or it is hidden.
+/// Returns the types inside `T` for the codec; none if there are none, or if they are hidden.
 template <typename T>
 consteval auto parts_of() {
   constexpr Kind kKind = codec_detail::kind_of<T>;
@@ -70,9 +70,9 @@ struct HoldsView {
   }
 };
 
-/// Tells whether a view could show memory that a value of `T` owns, and that ends with the value. A number
-/// owns itself alone, and nobody makes a view of it. A container of views owns its nodes, which nobody looks
-/// at from outside; what its views show belongs to somebody else.
+/// True if a view could refer to memory that a value of `T` owns, and that ends with the value. A number owns
+/// only itself, and is not viewed. A container of views owns its nodes, which are not visible from outside;
+/// the memory of its views belongs to another object.
 template <typename T, typename... Seen>
 struct OwnsMemory {
   static consteval bool answer() {
@@ -89,8 +89,8 @@ struct OwnsMemory {
   }
 };
 
-/// Tells whether memory that a value of `T` holds may be taken away by somebody else while the value lasts:
-/// it is an allocator's with a state of its own, such as an arena's, or nobody says whose it is.
+/// True if memory of a value of `T` may be released by another object during the value's lifetime: it comes
+/// from an allocator with state, such as an arena's, or its owner is unknown.
 template <typename T, typename... Seen>
 struct BorrowsMemory {
   static consteval bool answer() {

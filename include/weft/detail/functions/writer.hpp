@@ -25,9 +25,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Sends an item: `co_await writer.write(item)`. Waits while the caller is behind with reading. Gives false
-  /// when nobody takes items any more, and status() says why. `item` is encoded before it goes on. Cancel:
-  /// writing ends.
+  /// Sends an item: `co_await writer.write(item)`. Waits while the caller is behind with reading. Returns
+  /// false when the stream takes no more items; status() says why. `item` is encoded before this continues.
+  /// Cancel: writing ends.
   auto write(const T& item) noexcept {
     return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems>{items_, item};
   }

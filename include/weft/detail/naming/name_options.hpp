@@ -33,7 +33,7 @@ struct NameOptions {
   std::string dns_servers{};
   /// Scheme of the URLs that are made of addresses from DNS.
   std::string dns_scheme = "tcp";
-  /// Outlives what was made with these options.
+  /// Outlives every object created with these options.
   Logger* logger = &stderr_logger();
 };
 

@@ -18,11 +18,12 @@ class NameBoard;
 class NameSource;
 }  // namespace detail
 
-/// The servers behind a name, now and as they change; made by watch_name(). Keeps the last good list whatever
-/// happens to the source. Answers of more than some two thousand servers are read, put in order and compared
-/// on a thread of the watch's own, so that the loop goes on meanwhile; a static list is read where it is
-/// watched. Thread: its loop's. Its end waits for nothing but an answer that this thread is just reading; it
-/// ends before its loop does. A watch that is destroyed on another thread than its loop's ends the process.
+/// The servers behind a name, now and as they change; created by watch_name(). Keeps the last good list
+/// whatever happens to the source. Answers with more than some two thousand servers are parsed, sorted and
+/// compared on a thread of the watch's own, so that the loop continues meanwhile; a static list is read where
+/// it is watched. Thread: the loop's. Its destructor waits only for an answer that this thread is just
+/// parsing; it ends before its loop does. Destroying a watch on another thread than its loop's aborts the
+/// process.
 class NameWatch {
   struct Private {
     explicit Private() = default;

@@ -18,10 +18,10 @@ namespace weft::protobuf {
 ///
 /// With a `done` a call returns at once, and `done` is run on the client's loop; response and controller stay
 /// until then, the request until CallMethod() has returned. Without one (null) the thread blocks until the
-/// call has ended, which needs the loop to run on another thread: on the loop's own the call fails. When the
-/// channel ends, or the loop before it has begun the call, the thread goes on with kCancelled. In a
-/// coroutine, see Finished. The controller is a weft::protobuf::Controller, or null, and then nobody hears of
-/// a failure.
+/// call has ended, which requires that another thread runs the loop: on the loop's own the call fails. When
+/// the channel ends, or the loop before it has begun the call, the thread continues with kCancelled. In a
+/// coroutine, see Finished. The controller is a weft::protobuf::Controller, or null, and then failures are
+/// not reported.
 class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.

@@ -95,17 +95,17 @@ struct ItemPlace<void> {};
 
 }  // namespace detail
 
-/// A call of a method that streams: what a stub's method gives. Reads messages of type `Read` (void: the
-/// method sends one response), writes those of type `Written` (void: it takes one request), and ends with a
+/// A call of a streaming method; returned by a stub's method. Reads messages of type `Read` (void: the method
+/// sends one response), writes messages of type `Written` (void: it takes one request), and ends with a
 /// `Response` (void: where it sends a stream of them).
 ///
 ///     auto quotes = stub.Watch(request);
 ///     while (const auto* quote = co_await quotes.next()) use(*quote);
 ///     if (!quotes.status().ok()) ...
 ///
-/// It is on its way when the stub's method returns, or waits for the connection. All that holds for
-/// weft::ClientStream holds for it: dropping it cancels it, it has no timeout but its own, it does not begin
-/// again, it must not outlive its client. Movable, while nobody waits. Thread: the client's loop; one
+/// It is on its way when the stub's method returns, or waits for the connection. The rules of
+/// weft::ClientStream apply: dropping it cancels it, it has no timeout but its own, it does not begin again,
+/// it must not outlive its client. Movable, while no coroutine waits. Thread: the client's loop; one
 /// coroutine reads and one writes at a time.
 template <typename Read, typename Written, typename Response>
 class [[nodiscard("dropping a stream cancels it")]] ClientStream : detail::ItemPlace<Read> {
@@ -149,7 +149,7 @@ class [[nodiscard("dropping a stream cancels it")]] ClientStream : detail::ItemP
   /// once. Cancel: the stream is cancelled.
   auto finish() noexcept { return weft::detail::FinishStream<Record>{*record_}; }
 
-  /// Ends it with kCancelled, and the method is told. What was not read is dropped.
+  /// Ends the stream with kCancelled, also for the method. Unread messages are dropped.
   void cancel() noexcept { record_->on_cancel(CancelReason::kRequested); }
   /// The method has ended, or the stream has failed; messages that arrived may be there to be read.
   bool done() const noexcept { return record_->done(); }

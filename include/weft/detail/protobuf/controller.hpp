@@ -47,8 +47,8 @@ class Controller final : public google::protobuf::RpcController {
   /// is not made.
   void StartCancel() override;
 
-  /// Timeout, deadline, attachment, landing and metadata of the next call. What they refer to stays until it
-  /// has ended.
+  /// Timeout, deadline, attachment, landing and metadata of the next call. Memory that they refer to must
+  /// stay until the call has ended.
   CallOptions& options() { return options_; }
   /// The outcome, with its code and what to do about it.
   const Status& status() const { return status_; }

@@ -15,8 +15,8 @@
 /// received one, so messages are written and parsed there as arrays, which is protobuf's fastest way.
 namespace weft::protobuf::detail {
 
-/// Returns a failure that says what is wrong with these bytes, and where: the field by its path and the byte.
-/// It is cold, and looks at all of them.
+/// Returns a failure that names the malformed part of these bytes: the field by its path, and the byte. Cold:
+/// parses all of them.
 Status undecodable(const google::protobuf::Message& message, Bytes body);
 /// Returns a failure that names the required fields which `message` lacks.
 Status incomplete(const google::protobuf::Message& message);

@@ -23,7 +23,7 @@ constexpr std::uint32_t schema_of(std::string_view input, std::string_view outpu
 constexpr std::uint32_t schema_of(Streams streams, std::uint32_t messages) {
   return messages ^ static_cast<std::uint32_t>(streams) * 0x9e3779b1u;
 }
-/// "protobuf demo.EchoRequest -> demo.EchoResponse", with "stream of " before what is one.
+/// "protobuf demo.EchoRequest -> demo.EchoResponse", with "stream of " before a stream.
 template <Streams kStreams>
 std::string schema_text(const weft::detail::MethodKey& self) {
   const auto side = [](Streams its, std::string_view name) {

@@ -7,12 +7,12 @@
 
 namespace weft::protobuf::detail {
 
-/// Records whose messages were larger on the wire are not kept: one large call is not to hold its memory for
-/// ever.
+/// Records whose messages were larger on the wire are not kept, so that one large call does not hold its
+/// memory without end.
 inline constexpr std::size_t kSmallBytes = 4096;
-/// A cleared message keeps what all calls before made of it, which small ones can make large together, and
-/// one alone where a byte or two are a whole message. So it is measured whenever calls have brought so many
-/// bytes, and freed when it holds more than it may keep.
+/// A cleared message keeps the memory of all earlier calls, which small calls can make large together, and
+/// one call alone where a byte or two are a whole message. So its memory is measured whenever calls have
+/// brought this many bytes, and freed when it exceeds its limit.
 inline constexpr std::size_t kBytesPerMeasure = 2048;
 inline constexpr std::size_t kKeptBytesMax = 64 * 1024;
 /// Number of records of a method that each thread keeps.

@@ -53,8 +53,8 @@ class RemoteStream {
 };
 
 /// The services of a server that this program was not compiled for, as the server's reflection describes
-/// them; what it was told is kept. Errors of all: a call's; kUnimplemented when the server has no reflection.
-/// Thread: the client's loop.
+/// them; answers are cached. Errors of all functions: a call's; kUnimplemented when the server has no
+/// reflection. Thread: the client's loop.
 class RemoteServices {
  public:
   /// `client` outlives it.

@@ -22,8 +22,8 @@ class Loop;
 
 namespace weft::protobuf::detail {
 
-/// A request as bytes, for a call that is not sent before its caller may change or free the message; or what
-/// is wrong with it.
+/// A request as bytes, for a call that is not sent before its caller may change or free the message; or the
+/// fault of the message.
 struct KeptRequest {
   KeptRequest() = default;
   explicit KeptRequest(const google::protobuf::Message& request) noexcept;
@@ -32,9 +32,9 @@ struct KeptRequest {
   std::vector<std::byte> bytes;
 };
 
-/// A call of a Channel, for which somebody waits by a callback. It owns itself from begin() until it is done,
-/// and then lets its `done` run from the loop's queue, never from inside its begin(). Others keep it a moment
-/// longer to cancel it from their threads. Thread: the loop's, but for its end and where it says so.
+/// A call of a Channel with a callback. It owns itself from begin() until it is done, and then runs its
+/// `done` from the loop's queue, never from inside its begin(). Other threads keep it slightly longer to
+/// cancel it. Thread: the loop's, except for its end and where stated.
 class RunningCall : public std::enable_shared_from_this<RunningCall> {
  public:
   virtual ~RunningCall() = default;
@@ -50,7 +50,7 @@ class RunningCall : public std::enable_shared_from_this<RunningCall> {
   virtual void cancel(CancelReason reason) noexcept = 0;
   /// The call ends at `deadline` if it would end later.
   virtual void end_by(Deadline deadline) = 0;
-  /// Nobody waits any more: ends it without `done`, and leaves `why` to its controller.
+  /// Called without a waiter: ends the call without `done`, and leaves `why` to its controller.
   virtual void drop(const Status& why) = 0;
 
  protected:
@@ -73,7 +73,7 @@ class CallMaker {
   virtual ~CallMaker() = default;
 
   virtual Loop& loop() const = 0;
-  /// Time of calls that have none of their own. Any thread.
+  /// Default timeout of calls. Thread: any.
   virtual Duration timeout() const = 0;
   /// Makes a call that is not begun yet. `controller` may be null. Thread: the loop's.
   virtual std::shared_ptr<RunningCall> make(std::shared_ptr<const weft::detail::MethodKey> method,

@@ -19,7 +19,7 @@ namespace weft::protobuf {
 /// List of methods that a service's add_methods() fills in.
 class MethodList {
  public:
-  /// `owner` is kept by the server; null when somebody else sees to the service's life.
+  /// `owner` is kept by the server; null when another object owns the service.
   MethodList(weft::detail::CallServer& server, const HandlerOptions& options,
              std::shared_ptr<void> owner = nullptr)
       : server_(server), options_(options), owner_(std::move(owner)) {}
@@ -50,12 +50,12 @@ class MethodList {
   const std::shared_ptr<void> owner_;
 };
 
-/// Base of every generated server class. Its methods are coroutines, which run on the loop of the
-/// connection that called; with several loops, one object is called from several threads.
+/// Base of every generated server class. Its methods are coroutines, which run on the loop of the calling
+/// connection; with several loops, one object is called from several threads.
 ///
-/// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is. One
-/// that streams has a Reader or a Writer in place of the message. All that it is given is valid until the
-/// coroutine has ended.
+/// A method fills in `response` and returns success, or returns a failure, which the caller receives
+/// unchanged. A streaming method has a Reader or a Writer in place of the message. All its parameters are
+/// valid until the coroutine has ended.
 class Service {
  public:
   Service() = default;

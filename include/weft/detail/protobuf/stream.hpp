@@ -46,9 +46,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Sends a message: `co_await writer.write(message)`. Waits while the caller is behind with reading. Gives
-  /// false when nobody takes messages any more, or this one cannot be sent, and status() says why. Cancel:
-  /// writing ends.
+  /// Sends a message: `co_await writer.write(message)`. Waits while the caller is behind with reading.
+  /// Returns false when the stream takes no more messages, or when this one cannot be sent; status() says
+  /// why. Cancel: writing ends.
   auto write(const Message& message) noexcept {
     return weft::detail::WriteItem<detail::MessageItems<Message>, weft::detail::ServedItems>{items_, message};
   }

@@ -145,7 +145,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   friend class RecordCache<UnaryRecord>;
-  /// Looks once in so many bytes, because a look costs more than a call.
+  /// Measures only once per number of bytes, because measuring costs more than a call.
   bool holds_much(std::size_t response_bytes) {
     unmeasured_bytes_ += request_bytes_ + response_bytes;
     if (unmeasured_bytes_ < kBytesPerMeasure) [[likely]] {
