@@ -2,8 +2,8 @@
 #pragma once
 
 #include "weft/detail/base/requirements.hpp"
-// Classes that nobody destroys by their base have protected destructors, which g++ takes for accessible when
-// the class has friends.
+// A class that is never destroyed through its base has a protected destructor, which g++ takes for accessible
+// if the class has friends.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 

@@ -15,7 +15,7 @@ Status bad(std::string_view option, std::string_view why) {
   return failure;
 }
 
-/// False for what is not a number.
+/// False for NaN.
 bool is_within(double value, double least, double most) {
   return value >= least && value <= most;
 }

@@ -42,7 +42,7 @@ RandomNumbers numbers_of(std::uint64_t seed) noexcept {
   return seed != 0 ? RandomNumbers{seed} : RandomNumbers::of_system();
 }
 
-/// Options of which nothing is left that its users refuse by an assertion; calls fail by `misuse`.
+/// Options without values that assertions of their users would refuse; calls fail by `misuse`.
 FleetOptions usable(FleetOptions options, const Status& misuse) {
   if (misuse.ok()) return options;
   options.retry_budget = {};
@@ -128,8 +128,8 @@ void FleetCore::disconnect() noexcept {
 FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
                              std::span<const std::uint32_t> tried, bool patience, bool& dialing,
                              TimePoint& quiet_until) noexcept {
-  // Servers that asked for rest, or are being connected, are added to those that were tried, as far as there
-  // is room.
+  // Servers that asked for a pause, or are being connected, are added to the tried ones, as far as there is
+  // room.
   std::array<std::uint32_t, kTriedMax> passed_over;
   std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
@@ -159,7 +159,7 @@ FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
     }
     pass_over(*index);
   }
-  // The policy would rather have had one that is only now being connected, or is to be left alone.
+  // The policy preferred a server that is being connected, or must be left alone.
   const bool only_trusted = dialing && patience;
   return search_.find(method, tried, only_trusted, request.now, random_, quiet_until);
 }
@@ -184,7 +184,8 @@ Status FleetCore::hopeless() const {
   }
   if (!choice_.usable()) return {};
   const std::size_t used = choice_.used();
-  // What another attempt cannot change is not waited for; nobody at all may become somebody by the next list.
+  // The call does not wait for a failure that another attempt cannot change; an empty list may change with
+  // the next one.
   if (used != 0 && links_.refused() == used) return reason();
   return !options_.waits_for_ready && links_.down() == used ? reason() : Status{};
 }

@@ -85,7 +85,7 @@ bool FleetLinks::connect(FleetMember& member) noexcept {
     if (member.pool == nullptr) member.pool = make_pool(member);
     member.dialing = dial(member);
   } catch (const std::bad_alloc&) {
-    // It stays idle, and whoever needs it next tries again.
+    // It stays idle; the next call that needs it tries again.
     set_link(member, Link::kIdle);
     last_failure_ = Status::of<kOutOfMemory>();
     return false;

@@ -110,7 +110,7 @@ FleetStep FleetRun::choose() {
     return FleetStep::to_wait();
   }
   if (tried_count_ != 0) {
-    // All that can be asked were asked: the same again, but not at once.
+    // All available servers were tried: the same again, but not at once.
     tried_count_ = 0;
     wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
     return FleetStep::to_wait();

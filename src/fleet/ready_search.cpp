@@ -12,7 +12,7 @@ constexpr std::size_t kTrustedLooksMax = 16;
 
 }  // namespace
 
-// Nobody for a call that has asked nobody yet is nobody for all.
+// If no server is ready for a call's first attempt, none is ready for any call.
 FleetMember* ReadySearch::find(std::uint64_t method, std::span<const std::uint32_t> tried, bool only_trusted,
                                TimePoint now, RandomNumbers& random, TimePoint& quiet_until) noexcept {
   const std::uint64_t changes = links_.changes() + choice_.changes();

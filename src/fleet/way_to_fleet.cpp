@@ -26,7 +26,7 @@ class WaitingThread final : public Told {
     self->kept_ = self;
     call.send_for(*self);
   }
-  /// Nobody will tell it.
+  /// Ends the wait without a notification.
   void go_on() noexcept { goes_on_.raise(); }
   void was_given_up() noexcept { kept_.reset(); }
 

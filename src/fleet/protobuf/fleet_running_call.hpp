@@ -42,8 +42,7 @@ class FleetRunningCall final : public RunningCall,
   void on_timer() override { scope_.cancel(CancelReason::kDeadline); }
   void end();
 
-  /// Let go of at the end, on the loop: whoever holds this record for a moment on another thread ends no
-  /// fleet.
+  /// Released at the end, on the loop: a thread that holds this record briefly does not destroy a fleet.
   std::shared_ptr<weft::detail::FleetCore> core_;
   const std::shared_ptr<const weft::detail::MethodKey> method_;
   const FleetCallOptions options_;

@@ -17,9 +17,9 @@
 
 namespace weft::detail {
 
-/// A call of one of the servers of a fleet, which is made when it is awaited, once, by itself or within
-/// when_all(), with_deadline() or block_on(): what FleetClient::call() gives. `Source` makes the `Body` of
-/// each attempt. What it refers to stays there, unchanged, until the call has ended.
+/// A call of one of the servers of a fleet, made when it is awaited, once, by itself or within when_all(),
+/// with_deadline() or block_on(); returned by FleetClient::call(). `Source` makes the `Body` of each attempt.
+/// Objects that it refers to stay in place, unchanged, until the call has ended.
 template <typename Body, typename Source, Returns kReturns = Returns::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...)")]] AwaitedFleetCall final
     : public AwaitedFirst {

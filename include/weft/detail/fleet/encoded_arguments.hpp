@@ -17,7 +17,8 @@ namespace weft::detail {
 /// attempts of the call write.
 class EncodedArguments {
  public:
-  /// Encodes `arguments` for `M`; `failure` says why it could not. Never throws, whatever the arguments do.
+  /// Encodes `arguments` for `M`; on failure `failure` holds the reason. Never throws, whatever the arguments
+  /// throw.
   template <auto M, typename... Given>
   static EncodedArguments of(Status& failure, Given&&... arguments) noexcept {
     const auto make = [](std::size_t bytes) { return std::make_unique<Room>(bytes); };

@@ -15,7 +15,7 @@
 
 namespace weft::detail {
 
-/// A fleet's call that another thread asks for: all that its coroutine on the fleet's loop is made of.
+/// A fleet's call that another thread requests: everything that its coroutine on the fleet's loop needs.
 struct FarCall {
   /// Returns the fleet's servers, null when it has ended; the call carries from here on what its caller did.
   std::shared_ptr<FleetCore> take_up();
@@ -35,7 +35,7 @@ Status failure_of_far_call(Status failure, bool lost_its_loop) noexcept;
 /// Says whether the options of a call name memory of its caller's.
 bool names_memory(const FleetCallOptions& options) noexcept;
 
-/// Makes the coroutine of a FarCall, on the fleet's loop; `Wish` says what is wanted of it.
+/// Creates the coroutine of a FarCall, on the fleet's loop; `Wish` names the requested operation.
 template <typename Outcome, typename Wish>
 using BeginFarCall = Task<Outcome> (*)(FarCall, Wish);
 

@@ -38,7 +38,7 @@ Task<FleetOutcome<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const
   co_return answer;
 }
 
-/// Keeps a member while somebody may still ask it.
+/// Keeps a member while an attempt may still use it.
 class FleetHold {
  public:
   FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) {

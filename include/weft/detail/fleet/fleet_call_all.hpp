@@ -22,7 +22,8 @@ struct FleetAnswer {
   Result<R> outcome;
 };
 
-/// Outcomes of a call at several servers of a fleet, in the order of their URLs; or why nobody was asked.
+/// Outcomes of a call at several servers of a fleet, in the order of their URLs; or the reason why no server
+/// was called.
 template <typename R>
 using FleetAnswers = Result<std::vector<FleetAnswer<R>>>;
 

@@ -33,10 +33,10 @@ consteval void explain_fleet_options() {
       "weft cannot make this call: a fleet's options are FleetCallOptions: {.call = {.timeout = ...}}");
 }
 
-/// Gives a class that has a way to a fleet the calls of functions: those of a fleet, by coroutines of its
-/// loop and of others, and by threads that block. `Derived` makes them, by `make_call`, `make_call_all` and
-/// `make_call_quorum`. Arguments, and errors but for those that are named here, as FunctionCaller::call();
-/// options of this call come first, if there are any.
+/// Adds the calls of functions to a class that has access to a fleet: of a fleet, by coroutines of its loop
+/// and of others, and by threads that block. `Derived` makes them, by `make_call`, `make_call_all` and
+/// `make_call_quorum`. Arguments, and errors except those named here, as FunctionCaller::call(); options of
+/// this call come first, if there are any.
 template <typename Derived>
 class FleetCalls {
  public:
@@ -84,10 +84,10 @@ class FleetCalls {
   }
 
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
-  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all();
-  /// kInvalidArgument when none is wanted; kFailedPrecondition, and nobody was asked, when there are not so
-  /// many servers; kUnavailable when fewer answered well, with the first failure: the calls of those that did
-  /// have run all the same.
+  /// when this returns. They may have run. Returns the good answers only. Errors: as call_all();
+  /// kInvalidArgument when `wanted` is zero; kFailedPrecondition, without a call, when there are fewer
+  /// servers; kUnavailable when fewer answered well, with the first failure: the calls that succeeded have
+  /// run all the same.
   template <auto M, typename... Given>
     requires WithoutFleetOptions<Given...>
   auto call_quorum(std::size_t wanted, Given&&... arguments) const {

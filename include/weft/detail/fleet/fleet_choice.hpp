@@ -14,26 +14,25 @@
 
 namespace weft::detail {
 
-/// The policies of a fleet, told of members. A list for which a policy had no memory leaves it such that the
-/// next thing it is told must be a list: until then it is not usable, picks nobody, and is told of nothing.
+/// The policies of a fleet, notified of members. After a list without memory a policy is unusable until the
+/// next list: until then it picks no server, and receives no other notification.
 class FleetChoice {
  public:
   /// Takes the policy out of `options`, which were checked.
   explicit FleetChoice(FleetOptions& options);
 
   bool usable() const noexcept { return usable_; }
-  /// Takes a list; members are told of it by update_members(). Errors and throws as
-  /// BalancingPolicy::set_endpoints().
+  /// Takes a list; update_members() follows. Errors and throws as BalancingPolicy::set_endpoints().
   Status set_endpoints(std::span<const EndpointSpec> list);
-  /// Notes which of `members`, the endpoints of the `list` just set, may be picked, and tells the policy what
-  /// it has missed.
+  /// Records which of `members`, the endpoints of the `list` just set, may be picked, and passes missed
+  /// changes to the policy.
   void update_members(std::span<const EndpointSpec> list,
                       std::span<const std::unique_ptr<FleetMember>> members, TimePoint now) noexcept;
   /// Number of members that may be picked.
   std::size_t used() const noexcept { return used_; }
 
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept;
-  /// Says whether the policy picked nobody when it was last asked for a call that nobody was tried for.
+  /// True if the policy picked no server when it was last asked for the first attempt of a call.
   bool declines() const noexcept { return declines_; }
   /// Says whether a member may be asked although the policy did not pick it.
   bool admits(const FleetMember& member) const noexcept;

@@ -23,24 +23,25 @@
 
 namespace weft {
 
-/// Calls functions of many servers that serve the same, by a name that says which they are:
-/// `Result<R> answer = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
-/// chooses, and to another when that certainly did not run it, or when it is idempotent. Servers are
-/// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
-/// no more. call() and its like are those of detail::FleetCalls, and each gives what is awaited, once.
-/// `co_await fleet.call<f>(arguments...).with_attachment()` gives the attachment of the answer too:
+/// Calls functions of many servers that serve the same, by a name that resolves to them: `Result<R> answer =
+/// co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy chooses, and to
+/// another if that certainly did not run it, or if it is idempotent. Servers are connected when they are
+/// first chosen; a server that leaves the list finishes its calls, and gets no more. call() and the other
+/// calls are those of detail::FleetCalls, and each returns an awaitable for one await. `co_await
+/// fleet.call<f>(arguments...).with_attachment()` also returns the attachment of the answer:
 /// `Result<Answer<R>>`.
 ///
-/// Thread: its loop's, destructor included; every use on another one ends the process with words that say so.
-/// It may be made on any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends
-/// its calls with kCancelled; it may be closed and destroyed inside any callback.
-/// Calls refer to their arguments until they have ended, so each is awaited in the expression that made it.
-/// Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and
-/// nothing else suffers. Cancel: total before an attempt is sent, after that its outcome is unknown. Threads
-/// without a loop write blocking(fleet), and coroutines of other loops on_loop_of(fleet).
+/// Thread: the loop's, destructor included; a use on another thread aborts the process with a message. It may
+/// be created on any thread, and destroyed on any while no thread runs the loop. Destroying it ends its calls
+/// with kCancelled; it may be closed and destroyed inside any callback. Calls refer to their arguments until
+/// they have ended, so each is awaited in the expression that made it. Without memory a call throws
+/// std::bad_alloc, where it is made or where it is awaited, without another effect. Cancel: total before an
+/// attempt is sent, after that its outcome is unknown. Threads without a loop write blocking(fleet), and
+/// coroutines of other loops on_loop_of(fleet).
 ///
-/// A fleet serves too, as a Client does: what is registered before its first call, each server calls over the
-/// connections that the fleet has to it. A server that was not called yet, or has left the list, has none.
+/// A fleet serves too, as a Client does: each server calls the functions registered before the first call
+/// over the connections that the fleet has to it. A server that was not called yet, or has left the list, has
+/// no connection.
 class FleetClient final : public detail::FleetCalls<FleetClient>, public detail::FunctionServer<FleetClient> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
@@ -53,7 +54,7 @@ class FleetClient final : public detail::FleetCalls<FleetClient>, public detail:
   FleetClient& operator=(const FleetClient&) = delete;
 
   /// The seam for FunctionServer, as detail::CallClient::register_method(), for all servers of the list and
-  /// those that come into it. Call it before the first call. Throws std::bad_alloc.
+  /// those added later. Call it before the first call. Throws std::bad_alloc.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.

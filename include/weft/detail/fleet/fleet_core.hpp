@@ -16,8 +16,8 @@
 
 namespace weft::detail {
 
-/// The servers of a fleet, and whom to call next. Calls share it, so that it outlives the client by those
-/// that are just being told of its end. Thread: its loop's, but for the constructor.
+/// The servers of a fleet, and the choice of the next one. Calls share it, so that it outlives the client
+/// until these have received its end. Thread: the loop's, except for the constructor.
 class FleetCore : public std::enable_shared_from_this<FleetCore> {
  public:
   FleetCore(Loop& loop, FleetOptions options, Transports transports);
@@ -47,17 +47,18 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
                     bool patience, bool& dialing, TimePoint& quiet_until) noexcept;
   /// Notes how long the server wants to be left alone that refused `method` by `failure`. True if it says so.
   bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
-  /// Begins to connect `member`, if nobody has; false while it cannot be asked.
+  /// Starts to connect `member`, unless that was done before; false while it cannot be called.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
   FleetList& list() noexcept { return list_; }
-  /// Returns why none of the servers can be reached; ok while one may.
+  /// Returns the reason if none of the servers can be reached; ok while one may.
   Status hopeless() const;
-  /// Returns what is known of why no call can be made now.
+  /// Returns the known reason why no call can be made now.
   Status reason() const;
   /// Returns when there is another list, a server has a connection, or could not be reached. Cancel: total.
   Task<Result<void>> changed();
 
-  /// An attempt goes to `member`, which stays until it has ended. Returns what ended() is told as `reported`.
+  /// Records that an attempt goes to `member`, which stays until the attempt has ended. Returns the value for
+  /// the parameter `reported` of ended().
   bool begun(FleetMember& member) noexcept;
   void ended(FleetMember& member, bool reported, const CallReport& report) noexcept;
 
@@ -70,7 +71,7 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
   }
   FleetStats& counted() { return counted_; }
   FleetStats stats() const noexcept;
-  /// Returns how many servers pick() has looked at beyond those that the policy gave.
+  /// Returns the number of servers that pick() has considered beyond those from the policy.
   std::uint64_t looks() const noexcept { return search_.looks(); }
   std::vector<FleetEndpointStats> endpoint_stats() const;
   std::uint64_t random() noexcept { return random_.next(); }

@@ -14,11 +14,10 @@
 
 namespace weft::detail {
 
-/// Connections of a fleet's members, which are made when somebody asks for them and then looked after.
-/// Thread: its loop's.
+/// Connections of a fleet's members, created on request and then maintained. Thread: the loop's.
 class FleetLinks {
  public:
-  /// `choice` is told of what comes up and goes down. `options` are for the pool of each member.
+  /// `choice` is notified when a connection comes up or goes down. `options` are for the pool of each member.
   FleetLinks(Loop& loop, FleetChoice& choice, PoolOptions options, Transports transports);
   FleetLinks(const FleetLinks&) = delete;
   FleetLinks& operator=(const FleetLinks&) = delete;
@@ -28,13 +27,14 @@ class FleetLinks {
   /// Lets each member's server call a method, over each connection to it. Before the first connect(). `owner`
   /// is kept as long as the handler may run. Throws std::bad_alloc.
   void serve(const MethodEntry& entry, std::shared_ptr<void> owner);
-  /// Makes room for so many members. Throws std::bad_alloc, and nothing has changed.
+  /// Makes room for `members` members. Throws std::bad_alloc, without a change.
   void reserve(std::size_t members) { ready_.reserve(members); }
-  /// Begins to connect `member`, if nobody has; false while it has no connection, also for want of memory.
+  /// Starts to connect `member`, unless that was done before; false while it has no connection, also for want
+  /// of memory.
   bool connect(FleetMember& member) noexcept;
   /// Stops to connect `member`, which is not to be asked any more. Its calls go on.
   void forget(FleetMember& member) noexcept;
-  /// Connects nobody any more.
+  /// Stops connecting members.
   void close() noexcept { closed_ = true; }
   /// Drops the pool of `member`.
   void disconnect(FleetMember& member) noexcept;
@@ -48,7 +48,7 @@ class FleetLinks {
   }
   /// Members that had a connection when it was last looked for.
   std::span<FleetMember* const> ready() const noexcept { return {ready_.data(), ready_.size()}; }
-  /// Number of members that could not be reached when it was last tried, and of those that never will be.
+  /// Number of members whose last connection attempt failed, including those that will always fail.
   std::size_t down() const noexcept { return down_; }
   std::size_t refused() const noexcept { return refused_; }
   const Status& last_failure() const noexcept { return last_failure_; }

@@ -14,19 +14,18 @@
 
 namespace weft::detail {
 
-/// Members of a fleet: those of the list, and those that left it and are still held. Thread: its loop's.
+/// Members of a fleet: those of the list, and those that left it and are still held. Thread: the loop's.
 class FleetList {
  public:
   FleetList(FleetChoice& choice, FleetLinks& links) : choice_(choice), links_(links) {}
   FleetList(const FleetList&) = delete;
   FleetList& operator=(const FleetList&) = delete;
 
-  /// Lets the servers of this list and of those that follow call a method. See FleetLinks::serve().
+  /// Lets the servers of this list and of following lists call a method. See FleetLinks::serve().
   void serve(const MethodEntry& entry, std::shared_ptr<void> owner) { links_.serve(entry, std::move(owner)); }
-  /// Takes the place of the list before; connections to servers that stay are kept. Costs O(n log n).
-  /// Errors: those of BalancingPolicy::set_endpoints(), and nothing has changed.
-  /// Throws std::bad_alloc; the members are those of before then, and nobody can be picked until a list is
-  /// taken.
+  /// Replaces the list; connections to servers that stay are kept. Costs O(n log n). Errors: those of
+  /// BalancingPolicy::set_endpoints(), without a change. Throws std::bad_alloc; the members stay as before,
+  /// and no server can be picked until a list is taken.
   Status take(const NameList& list, TimePoint now);
 
   /// Returns the servers of the list, in its order.

@@ -57,11 +57,11 @@ struct FleetMember {
   std::unique_ptr<CallPool> pool;
   /// Place in the list, or kGone.
   std::uint32_t index = kGone;
-  /// Place among those that may be picked, or kGone: beyond the subset, or of weight zero.
+  /// Index among the members that may be picked, or kGone: beyond the subset, or of weight zero.
   std::uint32_t used_index = kGone;
   /// Attempts that ended while the policy could not be told.
   std::uint32_t unreported = 0;
-  /// Place among those that are ready; only in kReady.
+  /// Index among the ready members; only in kReady.
   std::size_t ready_at = 0;
   std::uint64_t picks = 0;
   std::uint64_t failures = 0;

@@ -28,7 +28,7 @@ class FleetNames {
   void close() noexcept;
   /// Returns why the name means nothing; ok when it does, or when nothing is known.
   const Status& misuse() const noexcept { return misuse_; }
-  /// Returns why the name gives nothing new, or why what it gave was refused; ok when neither is known.
+  /// Returns the reason why the name brings nothing new, or why its list was refused; ok without either.
   Status last_failure() const noexcept;
 
  private:

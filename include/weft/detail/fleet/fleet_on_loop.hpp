@@ -75,7 +75,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop : FarCa
   }
 
  protected:
-  /// Gives away what it would have called with. It must not have been awaited yet.
+  /// Moves the caller out. The call must not have been awaited yet.
   FarCaller give_away() noexcept { return std::move(static_cast<FarCaller&>(*this)); }
 
  private:
@@ -102,15 +102,15 @@ class [[nodiscard("a call is made when it is awaited")]] OneCallOnLoop final
 
 }  // namespace detail
 
-/// The way to a fleet of another loop: what `weft::on_loop_of(fleet)` gives. May be copied, kept and used by
-/// any thread, also when the fleet has ended: calls fail with kCancelled then.
+/// Access to a fleet of another loop; returned by `weft::on_loop_of(fleet)`. May be copied, kept and used by
+/// any thread, also after the fleet has ended: calls fail with kCancelled then.
 ///
-/// call() and its like are those of detail::FleetCalls, and each gives what is awaited, once: `auto answer =
-/// co_await weft::on_loop_of(fleet).call<f>(x);`, or behind that `.with_attachment()`. Arguments are encoded
-/// here; the answer is decoded on the fleet's loop. The deadline and the metadata that the coroutine carries
-/// go along, and its cancel reaches the call. Errors beside theirs: kCancelled when the fleet's loop was
-/// stopped or the fleet has ended; kFailedPrecondition in a child of fork, and for a fleet of this very loop
-/// with options that name memory.
+/// call() and the other calls are those of detail::FleetCalls, and each returns an awaitable for one await:
+/// `auto answer = co_await weft::on_loop_of(fleet).call<f>(x);`, or behind that `.with_attachment()`.
+/// Arguments are encoded here; the answer is decoded on the fleet's loop. The deadline and the metadata that
+/// the coroutine carries are passed on, and its cancel reaches the call. Further errors: kCancelled when the
+/// fleet's loop was stopped or the fleet has ended; kFailedPrecondition in a child of fork, and for a fleet
+/// of this very loop with options that name memory.
 class LoopFleet : public detail::FleetCalls<LoopFleet> {
  public:
   explicit LoopFleet(const FleetClient& fleet) : core_(fleet.core()), mailbox_(fleet.loop().mailbox()) {}
@@ -153,8 +153,8 @@ class LoopFleet : public detail::FleetCalls<LoopFleet> {
   std::shared_ptr<detail::Mailbox> mailbox_;
 };
 
-/// Calls functions of a fleet that belongs to another loop, which must exist while this is called and need
-/// not be there afterwards. Thread: any; what it gives is awaited inside a turn of a loop.
+/// Calls functions of a fleet that belongs to another loop; the fleet must exist during this call only.
+/// Thread: any; the result is awaited inside a turn of a loop.
 inline LoopFleet on_loop_of(FleetClient& fleet) {
   return LoopFleet{fleet};
 }

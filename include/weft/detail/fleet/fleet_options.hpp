@@ -16,8 +16,8 @@
 
 namespace weft {
 
-/// Rules by which a fleet makes another attempt at a call that failed. A call that certainly did not run is
-/// tried again whatever it is; one that may have run, only if it is idempotent.
+/// Rules by which a fleet makes another attempt at a failed call. A call that certainly did not run is always
+/// tried again; a call that may have run, only if it is idempotent.
 struct FleetRetry {
   /// Attempts of one call, the first one too; at least 1.
   std::uint32_t attempts_max = 4;
@@ -44,7 +44,7 @@ struct FleetOptions {
   PoolOptions pool{};
   /// Choice of the server for each call; null: LeastLoaded.
   std::unique_ptr<BalancingPolicy> balancing{};
-  /// Servers that fail are left out by these rules; nullopt: by none but those that `balancing` has.
+  /// Rules by which failing servers are left out; nullopt: none except those of `balancing`.
   std::optional<OutlierOptions> outliers = OutlierOptions{};
   /// The fleet uses a few of the servers only; nullopt: all.
   std::optional<SubsetOptions> subset{};
@@ -59,12 +59,12 @@ struct FleetOptions {
   /// A fault that no other attempt mends, such as URLs of no known scheme at all servers, is never waited
   /// for.
   bool waits_for_ready = true;
-  /// True: where a server refuses a call and says how long to wait, this fleet does not call the method there
-  /// until then; other servers are called meanwhile. Where all of them said so, calls wait for the first, or
-  /// fail at once when they have less time. False: only the call that was refused waits, which suits a client
-  /// that speaks for several callers, each of whom servers count alone (by_metadata()).
+  /// True: after a server refused a call with a time to wait, this fleet does not call the method there until
+  /// then, and calls other servers meanwhile. If all of them did so, calls wait for the first, or fail at
+  /// once when they have less time. False: only the refused call waits, which suits a client that acts for
+  /// several callers, each counted separately by the servers (by_metadata()).
   bool waits_as_told = true;
-  /// Seed of what is random in the choice of servers; zero: another one for each client.
+  /// Seed of the random choices of servers; zero: a different one for each client.
   std::uint64_t seed = 0;
 };
 

@@ -15,7 +15,7 @@
 
 namespace weft::detail {
 
-/// One call of a fleet: the servers that were asked, and what is left of its time. Lives in the frame of the
+/// One call of a fleet: the servers that were tried, and the rest of its time. Lives in the frame of the
 /// call, shared by its attempts and its backup.
 class FleetRun {
  public:
@@ -39,12 +39,12 @@ class FleetRun {
   /// Waits until `member` is connected. Errors: why it is not.
   Task<Result<void>> wait_for(FleetMember& member);
 
-  /// Says whether a call that failed is to be tried again.
+  /// True if a failed call must be tried again.
   bool wants_another(const Status& failure);
   /// Returns `failure` with the name of the server before its text. A failure of the handler's own is an
   /// answer and stays as it is, and so does a cancel, which says nothing of the server.
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
-  /// The backup was answered: what is still under way is given up.
+  /// Records that the backup was answered: attempts under way are given up.
   void overtake() noexcept { overtaken_ = true; }
   bool is_overtaken() const noexcept { return overtaken_; }
   /// An attempt at `member` begins, which is not chosen again while there are others.

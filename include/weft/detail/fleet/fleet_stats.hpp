@@ -19,7 +19,7 @@ struct FleetStats {
   std::size_t calls_in_flight = 0;    ///< attempts under way now
   std::uint64_t lists = 0;            ///< lists that were taken over
   std::uint64_t lists_refused = 0;    ///< lists that were longer than kEndpointsMax; the last good one stays
-  std::uint64_t calls = 0;            ///< calls, whatever became of them
+  std::uint64_t calls = 0;            ///< calls, with any outcome
   std::uint64_t attempts = 0;         ///< requests that were given to a server's connections
   std::uint64_t retries = 0;          ///< attempts after the first of a call
   std::uint64_t retries_refused = 0;  ///< attempts and backups that there would have been but for the budget

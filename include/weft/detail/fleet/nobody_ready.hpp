@@ -13,8 +13,8 @@ namespace weft::detail {
 /// looks at all servers. Remembers a few methods; for others each call looks. Allocates nothing.
 class NobodyReady {
  public:
-  /// Says whether nobody is there for `method`, as far as is known, while the servers have changed as often
-  /// as `changes` says; gives what was noted as `quiet_until`.
+  /// True if no server is known to be ready for `method` while the servers have changed `changes` times;
+  /// returns the recorded `quiet_until`.
   bool holds(std::uint64_t method, std::uint64_t changes, TimePoint now,
              TimePoint& quiet_until) const noexcept {
     const Note& note = notes_[method % kMethods];
@@ -23,8 +23,8 @@ class NobodyReady {
     quiet_until = note.quiet_until;
     return true;
   }
-  /// Notes that nobody was found, which holds for this turn; where `all_quiet`, since each server asked to be
-  /// left alone, until the first of these times is over.
+  /// Records that no server was found, which holds for this turn; or, if `all_quiet` because every server
+  /// asked for a pause, until the first of these pauses is over.
   void note(std::uint64_t method, std::uint64_t changes, TimePoint now, TimePoint quiet_until,
             bool all_quiet) noexcept {
     notes_[method % kMethods] = {method, changes, now, quiet_until, all_quiet};

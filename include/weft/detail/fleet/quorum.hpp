@@ -24,8 +24,8 @@ struct Quorum {
 Status quorum_too_large(std::size_t wanted, std::size_t servers);
 /// The failure of a call that wants no answer at all.
 Status quorum_of_none();
-/// The failure of a call of which `good` of `servers` answered well and `bad` failed, `first` as the first of
-/// them; the others were cancelled then, since it could not succeed any more.
+/// The failure of a call with `good` good answers of `servers` and `bad` failures, `first` the first of them;
+/// the others were cancelled then, since the call could not succeed any more.
 Status quorum_not_reached(std::size_t good, std::size_t bad, std::size_t servers, std::size_t wanted,
                           const Status& first);
 
@@ -50,9 +50,9 @@ Task<Result<T>> cast_vote(Vote& vote, Task<Result<T>> asked) {
   co_return result;
 }
 
-/// Runs all tasks at once until `wanted` of them have succeeded, or so many have failed that this cannot be;
-/// cancels the others with kRequested, and waits until they have ended too. With more `wanted` than there are
-/// tasks nothing succeeds. Rethrows what a task threw, after all have ended. Cancel: that of the tasks.
+/// Runs all tasks at once until `wanted` of them have succeeded, or until too many have failed for that;
+/// cancels the others with kRequested, and waits until they have ended too. Fails if `wanted` exceeds the
+/// number of tasks. Rethrows a task's exception after all have ended. Cancel: that of the tasks.
 template <typename T>
 Task<Quorum<T>> when_quorum(std::size_t wanted, std::vector<Task<Result<T>>> tasks) {
   CancelScope* outer = co_await this_cancel_scope();

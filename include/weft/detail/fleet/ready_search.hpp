@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// Finds a server among those that are connected, when the one that the policy picked is not, or is to be
-/// left alone. Thread: its loop's.
+/// Finds a connected server when the one that the policy picked is not connected, or must be left alone.
+/// Thread: the loop's.
 class ReadySearch {
  public:
   /// Both outlive it.

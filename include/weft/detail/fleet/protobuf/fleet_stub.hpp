@@ -91,13 +91,12 @@ class FleetCallAwaiter {
 
 }  // namespace detail
 
-/// A call of one of the servers of a fleet: what the methods of a stub over it return. It is made when it is
-/// awaited, once: `Result<Response> answer = co_await stub.Echo(request);`
-/// `Kept` is `const Request&` for a request that the caller keeps, unchanged, until the call has ended, or
-/// `Request`. A method is idempotent by its idempotency_level in the .proto, or by
-/// FleetCallOptions::call.idempotent. Errors: as FleetClient::call; kInvalidArgument for a request without a
-/// required field, of which no server hears, kInternal for an answer that is none. Thread, cancel, memory: as
-/// FleetClient::call.
+/// A call of one of the servers of a fleet; returned by the methods of a stub over it. It is made when it is
+/// awaited, once: `Result<Response> answer = co_await stub.Echo(request);` `Kept` is `const Request&` for a
+/// request that the caller keeps, unchanged, until the call has ended, or `Request`. A method is idempotent
+/// by its idempotency_level in the .proto, or by FleetCallOptions::call.idempotent. Errors: as
+/// FleetClient::call; kInvalidArgument for a request without a required field, which is not sent, kInternal
+/// for such an answer. Thread, cancel, memory: as FleetClient::call.
 template <typename Kept, typename Response, bool kInto = false,
           weft::detail::Returns kReturns = weft::detail::Returns::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await stub.Method(request)")]] FleetUnaryCall {
