@@ -55,7 +55,8 @@ Status no_context(ucs_status_t status, const std::string& configuration, const s
 }  // namespace
 
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
-  if (Status loaded = detail::load(options.signal_handlers); !loaded.ok()) return loaded;
+  if (Status loaded = detail::load(options.signal_handlers, options.memory_hooks); !loaded.ok())
+    return loaded;
   ucp_config_t* read = nullptr;
   const char* prefix = options.environment_prefix.empty() ? nullptr : options.environment_prefix.c_str();
   if (const ucs_status_t status = detail::library.ucp_config_read(prefix, nullptr, &read); status != UCS_OK) {

@@ -3,14 +3,21 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 
 #include "ucx/internals.hpp"
+
+// Defined in a program with the address or the thread sanitizer.
+extern "C" [[gnu::weak]] void __asan_init();
+extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace weft::ucx::detail {
 
@@ -25,6 +32,11 @@ constexpr std::array kSignalsOfErrors{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 constinit std::mutex loading;
 constinit std::atomic<bool> loaded = false;
+
+/// UCX patches the functions with which a sanitizer has replaced those of the C library, and does so wrongly.
+bool has_sanitizer() noexcept {
+  return &__asan_init != nullptr || &__tsan_init != nullptr;
+}
 
 bool is_of_ucx(const struct sigaction& action) {
   Dl_info owner{};
@@ -62,6 +74,38 @@ class ProgramsSignals {
   stack_t stack_{};
 };
 
+/// Lets UCX's constructors see UCX_MEM_EVENTS=n, unless the environment has a value: else they patch the
+/// memory functions of the C library, or of a sanitizer, in a program whose other threads may be calling
+/// them. The environment is replaced by a copy and put back, so that a thread that reads it meanwhile finds a
+/// whole one.
+class NoMemoryHooks {
+ public:
+  NoMemoryHooks() noexcept : before_(environ) {
+    std::size_t count = 0;
+    for (; before_ != nullptr && before_[count] != nullptr; ++count) {
+      if (std::strncmp(before_[count], kSetting, std::strlen("UCX_MEM_EVENTS=")) == 0) return;
+    }
+    copy = new (std::nothrow) char*[count + 2];
+    if (copy == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) copy[i] = before_[i];
+    copy[count] = kSetting;
+    copy[count + 1] = nullptr;
+    environ = copy;
+  }
+  ~NoMemoryHooks() {
+    if (copy != nullptr && environ == copy) environ = before_;
+  }
+  NoMemoryHooks(const NoMemoryHooks&) = delete;
+  NoMemoryHooks& operator=(const NoMemoryHooks&) = delete;
+
+ private:
+  static inline char kSetting[] = "UCX_MEM_EVENTS=n";
+  /// Stays allocated: another thread may read it at any later time.
+  static inline constinit char** copy = nullptr;
+
+  char** before_;
+};
+
 Status missing() {
   const char* const why = ::dlerror();
   return {StatusCode::kUnimplemented, Layer::kTransport,
@@ -89,12 +133,15 @@ bool is_loaded() noexcept {
   return loaded.load();
 }
 
-Status load(bool signal_handlers) {
+Status load(bool signal_handlers, bool memory_hooks) {
   const std::lock_guard lock{loading};
   const ProgramsSignals signals;
   if (!is_loaded()) {
     // What it needs is found through it. It is never unloaded, which UCX does not bear.
+    std::optional<NoMemoryHooks> unpatched;
+    if (!memory_hooks || has_sanitizer()) unpatched.emplace();
     void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    unpatched.reset();
     if (file == nullptr || !find_all(file)) return missing();
     loaded.store(true);
     listen_to_log();

@@ -75,9 +75,10 @@ struct Library {
 extern Library library;
 
 /// Loads UCX into the process, once; later calls cost a lock. Handlers of signals stay as they are unless
-/// `signal_handlers`. Thread: any. Errors: kUnimplemented, with the words of the system's loader, when UCX is
-/// not there or lacks a function.
-Status load(bool signal_handlers = false);
+/// `signal_handlers`. UCX may patch the memory functions of the process if the first call has `memory_hooks`,
+/// and the program has no sanitizer. Thread: any. Errors: kUnimplemented, with the loader's message, when UCX
+/// is not installed or lacks a function.
+Status load(bool signal_handlers = false, bool memory_hooks = false);
 bool is_loaded() noexcept;
 
 }  // namespace weft::ucx::detail
