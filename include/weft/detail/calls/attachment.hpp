@@ -26,9 +26,9 @@ inline constexpr bool kMovesItsMemory<std::basic_string<Char, Traits, Allocator>
 
 }  // namespace detail
 
-/// Memory that is given away to be sent without a copy, behind an answer or an item of a stream: a Buffer, or
-/// runs in many places with an owner that keeps all of them. The owner ends when the connection has no more
-/// use for the memory, whatever became of the call: on the loop, or where the attachment is dropped before.
+/// Memory that is given away to be sent without a copy, with an answer or an item of a stream: a Buffer, or
+/// runs in many places with an owner that keeps all of them. The owner ends when the connection no longer
+/// needs the memory, whatever became of the call: on the loop, or where the attachment is dropped before.
 /// Movable; moving it moves no bytes.
 class Attachment {
  public:
@@ -69,7 +69,7 @@ class Attachment {
 
  private:
   struct Runs {
-    /// View of what is listed, if it is a list.
+    /// View of the runs, if it is a list.
     AttachmentView view;
     std::size_t bytes = 0;
     detail::RunsFault fault = detail::RunsFault::kNone;

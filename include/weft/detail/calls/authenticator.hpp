@@ -35,13 +35,13 @@ struct Authenticated {
   Duration good_for{};
 };
 
-/// Finds out who a call is from by the token that it brings. Made in `main`, and given to a server as
-/// ServerOptions::authenticator. Calls without a token are not asked about: they are from whom their
-/// connection is from, whatever calls came before them on it. A token that is not good refuses its call, also
-/// where the connection alone would be enough.
+/// Determines the caller of a call by the token that the call carries. Created in `main`, and given to a
+/// server as ServerOptions::authenticator. Not asked about calls without a token: these have the identity of
+/// their connection, whatever earlier calls on it carried. An invalid token refuses its call, even if the
+/// connection's identity alone would suffice.
 ///
-/// Thread: each loop of the server asks on its own thread, at the same time as others. It holds up its loop's
-/// other calls for as long as it takes, so it neither waits nor asks another server.
+/// Thread: each loop of the server calls it on its own thread, concurrently with others. It blocks its loop's
+/// other calls for its duration, so it must neither wait nor ask another server.
 class Authenticator {
  public:
   virtual ~Authenticator() = default;

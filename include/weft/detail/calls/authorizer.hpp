@@ -25,7 +25,7 @@ class Authorizer {
   /// Says whether `caller` may call `method`, by its name as it was registered: for one of protobuf
   /// "package.Service/Method". The connection keeps the answer until version() is another.
   virtual bool may_call(const Identity& caller, std::string_view method) noexcept = 0;
-  /// Says whether `caller` is told the truth about methods that there are not.
+  /// True if `caller` may learn which methods exist.
   virtual bool may_know_methods([[maybe_unused]] const Identity& caller) noexcept { return false; }
   /// Returns a number that changes when answers do. Asked for every call, so it is quick.
   virtual std::uint64_t version([[maybe_unused]] TimePoint now) noexcept { return 0; }

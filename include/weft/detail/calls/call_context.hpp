@@ -78,8 +78,8 @@ class CallContext {
   /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
   /// they never will.
   void on_answer_sent(detail::UniqueFunction<void(bool sent)> callback);
-  /// `progress` counts what leaves of the answer's attachment, from the handler's end on. It is told the last
-  /// of it before on_answer_sent() tells the end.
+  /// `progress` counts the bytes of the answer's attachment that leave, from the handler's end on. It
+  /// receives its last update before on_answer_sent().
   void report_progress(std::shared_ptr<TransferProgress> progress);
   /// Bytes of the answer's attachment a second, at most; zero: as fast as it goes. One that is not longer
   /// than a piece is not held back (CallOptions::attachment_rate). It gets at least two pieces in a

@@ -13,9 +13,9 @@ class TransferProgress;
 /// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
 /// expression twice, which is harmless only for such a type (docs/pitfalls).
 struct CallOptions {
-  /// Time that the call may take, from its beginning on; zero: as long as ClientOptions::call_timeout says.
-  /// The earliest of this, `deadline` and the deadline that the calling coroutine carries counts. kNoTimeout:
-  /// only these two. Negative, such as what is left of a time that is over: it has passed.
+  /// Time that the call may take, from its beginning; zero: ClientOptions::call_timeout. The earliest of
+  /// this, `deadline` and the deadline that the calling coroutine carries counts. kNoTimeout: only these two.
+  /// Negative, such as the rest of an expired time: the call fails at once.
   Duration timeout = Duration::zero();
   Deadline deadline{};
   /// Sent behind the request, leased until the call has ended.
@@ -27,17 +27,17 @@ struct CallOptions {
   /// awaits while it serves another one carries that one's when it is given none; with an empty Metadata it
   /// carries none.
   MetadataView metadata{};
-  /// Told how far the attachments of the call are; null: nobody. Stays until the call has ended, and belongs
-  /// to one call at a time.
+  /// Progress of the attachments of the call; null: none. Must stay until the call has ended, and belongs to
+  /// one call at a time.
   TransferProgress* progress = nullptr;
   /// Bytes of `attachment` a second, at most; zero: as fast as it goes. One that is not longer than a piece
   /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
   /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
   std::uint64_t attachment_rate = 0;
-  /// Bytes of the answer's attachment a second, at most; zero: as fast as the handler lets it go. The server
-  /// keeps to it as to a handler's own (CallContext::set_attachment_rate()): it raises a rate at which the
-  /// attachment would stand still for its frame_timeout, and does not hold back what comes as one piece. A
-  /// server of an earlier build sends as fast as it can.
+  /// Maximum rate of the answer's attachment in bytes per second; zero: as fast as the handler allows. The
+  /// server keeps to it as to a handler's own rate (CallContext::set_attachment_rate()): it raises a rate at
+  /// which the attachment would make no progress for its frame_timeout, and does not slow down an attachment
+  /// of a single piece. A server of an earlier build sends as fast as it can.
   std::uint64_t landing_rate = 0;
   /// Running the call twice does what running it once does: a ConnectionPool may begin it again although it
   /// may have run. The same as calling `idempotent<f>`. A client of one connection repeats no call.

@@ -36,9 +36,9 @@ class CallPeer : public Caller {
   /// any.
   const std::string& remote_endpoint() const noexcept;
 
-  /// Text of the user's by which a server's Peers find it, such as the name of a user; empty at first.
-  /// Several peers may have one tag. One that is gone keeps its tag, is not found by it, and gets no other.
-  /// Throws std::bad_alloc, and the tag is what it was.
+  /// Text of the user's by which a server's Peers find it, such as a user name; empty at first. Several peers
+  /// may have one tag. A disconnected peer keeps its tag, is not found by it, and gets no other. Throws
+  /// std::bad_alloc, with the tag unchanged.
   const std::string& tag() const noexcept;
   void set_tag(std::string_view tag);
 

@@ -9,8 +9,8 @@ namespace detail {
 class CallTarget;
 }  // namespace detail
 
-/// Place where calls are made, whatever connections there are behind it: base of CallClient, CallPool and
-/// CallPeer, and what stubs take. Thread, life: as the class that derives from it says.
+/// An object that makes calls, with any number of connections behind it: base of CallClient, CallPool and
+/// CallPeer, and the parameter type of stubs. Thread, life: see the derived class.
 class Caller {
  public:
   Caller(const Caller&) = delete;

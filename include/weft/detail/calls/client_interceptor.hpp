@@ -39,7 +39,7 @@ class OutgoingCall {
   /// Bytes of the arguments.
   std::uint64_t request_bytes() const { return facts_.request_bytes; }
 
-  /// The caller's, or that of the call that the caller serves, and what was added. Valid until set().
+  /// The caller's metadata, or that of the request that the caller serves, with additions. Valid until set().
   MetadataView metadata() const { return added_ ? more_.view() : given_; }
   /// Adds a pair to the metadata, or replaces what its key had. Errors: as Metadata::set(). Throws
   /// std::bad_alloc, which refuses the call.
@@ -79,9 +79,9 @@ class ClientInterceptor {
   /// Called before the call is sent, or waits for a connection. A failure refuses the call, and is its
   /// outcome. Throwing refuses it too.
   virtual Status before([[maybe_unused]] OutgoingCall& call) { return {}; }
-  /// Called once for each call that passed this one's before(), when it has ended: with its answer, refused
-  /// further on, or given up (kCancelled), and before whoever waits for the call goes on. It makes no calls
-  /// itself, and neither closes nor destroys the client.
+  /// Called once for each call that passed this interceptor's before(), when the call has ended: answered,
+  /// refused by a later one, or given up (kCancelled), and before its waiter continues. It may do anything
+  /// that code on the loop may do, except destroy this very call.
   virtual void after([[maybe_unused]] const EndedCall& call) noexcept {}
 
  protected:

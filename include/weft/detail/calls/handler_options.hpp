@@ -16,15 +16,15 @@ struct HandlerOptions {
   /// Limits for this method below the server's; zero: the server's.
   std::uint32_t body_bytes_max = 0;
   std::uint64_t attachment_bytes_max = 0;
-  /// Calls that run at the same time, over all connections and loops; zero: no limit but the server's. One
-  /// more is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the workers to
-  /// other methods. Not for an ordinary function on a loop, of which a loop runs one at a time.
+  /// Maximum number of concurrent calls, over all connections and loops; zero: only the server's limit. A
+  /// call beyond it is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the
+  /// workers to other methods. Not for an ordinary function on a loop, which runs one at a time per loop.
   std::uint32_t running_max = 0;
   /// Bound of a blocking handler: calls that wait for a worker, over all connections; zero:
   /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
   std::uint32_t waiting_max = 0;
-  /// Rate of all callers' calls of the method together; none: as often as they like. What is more
-  /// is refused with kResourceExhausted, which says when to come again.
+  /// Rate of the method's calls from all callers together; none: unlimited. Calls beyond it are refused with
+  /// kResourceExhausted and a time to wait.
   std::optional<Rate> rate{};
   /// Finds by itself how many calls of the method run at the same time best, and refuses the others with
   /// kResourceExhausted: for methods whose calls take about the same time, and wait for something that all of

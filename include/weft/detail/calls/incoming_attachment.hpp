@@ -20,8 +20,8 @@ class IncomingTransfer;
 class ServedCall;
 }  // namespace detail
 
-/// Attachment of a request that its handler has not received yet: the handler looks at its arguments and at
-/// size(), and chooses the memory, or refuses by returning a failure. A coroutine asks for it by a parameter
+/// Attachment of a request that its handler has not received yet: the handler reads its arguments and size(),
+/// and chooses the memory, or refuses by returning a failure. A coroutine asks for it by a parameter
 /// `IncomingAttachment&` before those that travel (behind `CallContext&`, if it has one):
 ///
 ///     weft::Task<weft::Result<void>> put(weft::IncomingAttachment& data, std::uint64_t block) {
@@ -30,10 +30,11 @@ class ServedCall;
 ///       co_return co_await data.into(slot->memory);
 ///     }
 ///
-/// A large attachment, one that travels in pieces, stays with the caller until it is asked for, if the caller
-/// sees the same parameter; then a refusal costs no byte of it. It goes to the chosen memory without a copy
-/// where its transport can. A smaller one follows its request at once, and a handler that chooses before it
-/// suspends gets it without a copy as well. Valid until the handler has ended. Thread: the connection's loop.
+/// A large attachment, which travels in pieces, stays with the caller until the handler asks for it, if the
+/// caller sees the same parameter; then a refusal costs no byte of it. It goes to the chosen memory without a
+/// copy where its transport can. A smaller attachment follows its request at once, and a handler that chooses
+/// before it suspends gets it without a copy as well. Valid until the handler has ended. Thread: the
+/// connection's loop.
 class IncomingAttachment {
  public:
   explicit IncomingAttachment(detail::ServedCall& call);
@@ -48,19 +49,18 @@ class IncomingAttachment {
   class Into;
   class Received;
 
-  /// Receives it into `memory`, from its beginning, which is the handler's and may be registered
-  /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
-  /// any more when this has ended, however it ends. A request that brought no attachment has nothing to
-  /// receive, and this succeeds.
-  /// Once; into() or receive(), also when that failed or was cancelled. What is refused before it begins,
-  /// such as memory that is too small, does not count.
-  /// `progress`, which may be null, counts in received() what is there: so many bytes of `memory`, from its
-  /// beginning, are what was sent. It stays until this has ended, and counts for nothing else meanwhile. It
-  /// calls back for the whole before this ends, and not after that.
-  /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
-  /// device fills within 250 ms. Errors: kResourceExhausted when the memory is too small; kInvalidArgument
-  /// when its blocks cannot be, this was received already, or `progress` counts for something else;
-  /// kUnavailable when it does not get on for the server's frame_timeout, or the connection is gone.
+  /// Receives the attachment into the beginning of `memory`, which belongs to the handler and may be
+  /// registered (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is
+  /// not accessed any more when this has ended, however it ends. A request without an attachment has nothing
+  /// to receive, and this succeeds. Once; into() or receive(), also when that failed or was cancelled. A
+  /// refusal before the start, such as for memory that is too small, does not count. `progress`, which may be
+  /// null, counts in received() the arrived bytes: this many bytes of `memory`, from its beginning, are the
+  /// sent ones. It stays until this has ended, and counts for nothing else meanwhile. It calls back for the
+  /// whole before this ends, and not after that. Cancel: ends with kCancelled when the memory is no longer
+  /// written: at once, or for memory that a device fills within 250 ms. Errors: kResourceExhausted when the
+  /// memory is too small; kInvalidArgument when its blocks are impossible, this was received already, or
+  /// `progress` counts for another call; kUnavailable without progress for the server's frame_timeout, or
+  /// when the connection is gone.
   Into into(LandingView memory, TransferProgress* progress = nullptr) noexcept;
   /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
   /// `Result<Buffer> data = co_await attachment.receive()`. Errors, cancel and `progress` as with into(), and

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-/// Every limit and waiting time of calls. Each is checked before memory is taken for what it limits. The same
-/// struct serves server and client; both sides keep to their own. Waiting times are above zero; zero bytes
-/// mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by Server::start(),
-/// and by every call of a client.
+/// Every limit and waiting time of calls. Each is checked before memory is taken for the limited object. The
+/// same struct serves server and client; each side enforces its own. Waiting times are above zero; zero bytes
+/// mean none, where zero is allowed. Invalid values are refused with kInvalidArgument by Server::start(), and
+/// by every call of a client.
 struct RpcLimits {
   /// Largest body of a request or an answer, headers and attachments not counted. Client and server both keep
   /// to their own: raise it on both sides. Above zero.
@@ -21,22 +21,22 @@ struct RpcLimits {
   std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
   std::uint64_t unrequested_attachment_bytes_max = 16u << 20;
-  /// Memory that the calls of one connection hold at the same time: their records, bodies that handlers keep
-  /// (of a large one the chunk that it was received into, a third more at most) and attachments, of which no
-  /// more may be announced either.
+  /// Limit of the memory that the calls of one connection hold at the same time: their records, bodies kept
+  /// by handlers (for a large body the chunk that it was received into, a third more at most) and
+  /// attachments. Announced attachments may not exceed it either.
   std::size_t connection_memory_max = std::size_t{8} << 30;
-  /// The same for all connections of a server, and what has arrived of requests that are not whole; one
-  /// connection may hold at most eight times the memory that is free at that moment. What a peer announces
-  /// takes nothing. For a client: what attachments of answers take that landed in memory of the library,
-  /// until their Buffers end.
+  /// The same limit for all connections of a server, including the arrived parts of incomplete requests; one
+  /// connection may hold at most eight times the memory that is free at that moment. Announcements take
+  /// nothing. For a client: the memory of answers' attachments that landed in the library's memory, until
+  /// their Buffers end.
   std::size_t process_memory_max = std::size_t{16} << 30;
   /// Queued output of a connection above which producers wait.
   std::size_t outbox_high_water = 4u << 20;
   /// Requests of one connection that a server works on at the same time; also what a client keeps in flight.
   /// Above zero.
   std::uint32_t calls_in_flight_max = 65536;
-  /// Items of one stream that the other side may have sent and this one not have read, in bytes with 40 for
-  /// each item; one item may go beyond. What is there of them counts in process_memory_max. Above zero.
+  /// Window of one stream: the items that the other side may have sent and this side not have read, in bytes
+  /// with 40 for each item; one item may exceed it. Arrived items count in process_memory_max. Above zero.
   std::uint32_t stream_window = 2u << 20;
   /// Streams that one connection may have open on this side; they are among its calls in flight.
   std::uint32_t streams_max = 32768;
@@ -47,9 +47,9 @@ struct RpcLimits {
   /// attachments (CallOptions::attachment_rate) and everything else pass, and are not counted.
   std::uint64_t attachment_rate_max = 0;
 
-  /// Longest time without progress inside a hello, a frame's head or an attachment. Progress is the whole of
-  /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part). Who is late loses the
-  /// connection; for a request's attachment that comes in pieces, only its call.
+  /// Longest time without progress inside a hello, a frame's head or an attachment. Progress is its
+  /// completion, or 64 KiB more of a body or an attachment (of an attachment over 64 MiB, a 1024th part). A
+  /// late peer loses the connection; for a request's attachment in pieces, only its call.
   Duration frame_timeout = std::chrono::seconds{10};
   /// Time from the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};

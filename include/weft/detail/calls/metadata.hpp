@@ -14,9 +14,9 @@
 
 namespace weft {
 
-/// Pairs of key and value that travel beside the arguments of a call (who asks, a trace, a tenant), as they
-/// lie on the wire: for each two bytes of key length, two of value length, key, value. A view, trivially
-/// copyable: the bytes belong to somebody else.
+/// Pairs of key and value that travel beside the arguments of a call (such as a user, a trace, a tenant), in
+/// wire format: for each pair two bytes of key length, two of value length, key, value. A trivially copyable
+/// view: the bytes belong to another object.
 class MetadataView {
  public:
   using Pair = std::pair<std::string_view, std::string_view>;
@@ -74,7 +74,7 @@ class MetadataView {
 class Metadata {
  public:
   Metadata() = default;
-  /// A copy, to add to what came in: `Metadata more{context.metadata()}`.
+  /// Copies `pairs`, to add to received metadata: `Metadata more{context.metadata()}`.
   explicit Metadata(MetadataView pairs) : block_(pairs.bytes().begin(), pairs.bytes().end()) {}
 
   /// Replaces what the key had. Errors: kInvalidArgument for an empty key, kResourceExhausted when all pairs
@@ -108,8 +108,8 @@ bool is_metadata(Bytes bytes) noexcept;
 }  // namespace detail
 
 namespace detail {
-/// Takes the pair of `key` out of `metadata`, which is_metadata(): those behind it move up, and what is left
-/// over is zeroed. Returns how many bytes the others have.
+/// Removes the pair of `key` from `metadata`, for which is_metadata() is true: later pairs move up, and the
+/// rest is zeroed. Returns the number of bytes of the other pairs.
 std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept;
 }  // namespace detail
 

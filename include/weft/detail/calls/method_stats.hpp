@@ -18,8 +18,8 @@ static_assert(is_status_code(kStatusCodes - 1) && !is_status_code(kStatusCodes))
 
 }  // namespace detail
 
-/// Counters of one method of a server, over all its loops. At rest each call is among those that were
-/// answered, refused, dropped, or failed; while calls are under way numbers may be ahead of each other.
+/// Counters of one method of a server, over all its loops. At rest each call is in exactly one of answered,
+/// refused, dropped, and failed; while calls are under way the numbers may be inconsistent.
 struct MethodStats {
   std::string_view name{};     ///< as it was registered; the server's
   std::uint64_t calls = 0;     ///< requests taken

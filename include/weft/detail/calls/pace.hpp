@@ -9,12 +9,12 @@
 
 namespace weft::detail {
 
-/// Rate that is kept to piece by piece: the next one is due when the last ones have taken their time. One who
-/// comes late for it catches up on a little, so that the rate holds whatever the timers are like; what was
-/// not used otherwise is lost.
+/// Rate that is enforced piece by piece: the next piece is due when the last ones have taken their time. A
+/// late piece catches up by a little, so that the rate holds for any timer precision; other unused time is
+/// lost.
 class Pace {
  public:
-  /// The largest rate: what is above it was meant to be negative, or was computed wrongly.
+  /// The largest rate: a larger number was meant to be negative, or was computed wrongly.
   static constexpr std::uint64_t kRateMax = INT64_MAX;
 
   Pace() = default;

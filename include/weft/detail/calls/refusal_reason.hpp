@@ -33,7 +33,7 @@ enum class RefusalReason : std::uint8_t {
   kOverMethodsBody,        ///< over HandlerOptions::body_bytes_max
   kOverMethodsAttachment,  ///< over HandlerOptions::attachment_bytes_max
   kAttachmentNotTaken,     ///< for a method that takes none
-  kAttachmentStalled,      ///< its attachment was announced and did not get on for frame_timeout
+  kAttachmentStalled,      ///< its attachment was announced and made no progress for frame_timeout
   kOverConnectionMemory,   ///< over connection_memory_max
   kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
   kOverOutbox,             ///< more than outbox_high_water waits to be sent to the peer, which owes answers

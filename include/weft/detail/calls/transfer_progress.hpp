@@ -11,12 +11,11 @@ namespace weft {
 
 class Loop;
 
-/// Progress of the attachments of one call. It is the user's own object: a call is given it by
-/// CallOptions::progress, and counts both ways; one that a handler gives to IncomingAttachment::into() counts
-/// what has come of the request's attachment; one that it gives to CallContext::report_progress() counts what
-/// leaves of the answer's. The counts only grow while the call lasts, by whole pieces of what travels in
-/// pieces and all at once otherwise; they stay as they are when it has ended, however it ended. Thread: the
-/// loop of the call.
+/// Progress of the attachments of one call, owned by the user. Set as CallOptions::progress it counts both
+/// directions of a call; passed by a handler to IncomingAttachment::into() it counts arrived bytes of the
+/// request's attachment; passed to CallContext::report_progress() it counts sent bytes of the answer's. The
+/// counts only grow while the call lasts, by whole pieces for attachments in pieces and all at once
+/// otherwise; they stay when the call has ended, however it ended. Thread: the loop of the call.
 class TransferProgress final : private detail::Ready {
  public:
   TransferProgress() noexcept;
@@ -29,16 +28,17 @@ class TransferProgress final : private detail::Ready {
   std::uint64_t received() const noexcept { return received_; }
   std::uint64_t to_receive() const noexcept { return to_receive_; }
 
-  /// Calls back from the loop when the counts have grown by `step` bytes together since it did so last, or
-  /// one of them is whole. It does so once a turn at most, with what they are by then. It may do what any
-  /// code on the loop may, but must not throw, nor destroy this object.
+  /// Calls back from the loop when the sum of the counts has grown by `step` bytes since the last callback,
+  /// or when one of them is complete. At most once per turn, with the counts at that moment. The callback may
+  /// do anything that code on the loop may do, but must not throw, nor destroy this object.
   void on_change(detail::UniqueFunction<void(const TransferProgress&)> callback, std::uint64_t step = 0);
 
   // From here on: for the library.
 
-  /// A call with so many bytes to send begins.
+  /// Begins a call with `to_send` bytes to send.
   void begin(std::uint64_t to_send) noexcept;
-  /// A handler receives so many bytes, on `loop`, and counts with it: no other may until it is released.
+  /// Begins the reception of `to_receive` bytes by a handler, on `loop`: no other call may use this object
+  /// until it is released.
   void begin_receiving(std::uint64_t to_receive, Loop& loop) noexcept;
   /// A call that is under way counts with it: no other may.
   bool is_taken() const noexcept { return taken_; }
@@ -47,15 +47,15 @@ class TransferProgress final : private detail::Ready {
   void run_on(Loop& loop) noexcept { loop_ = &loop; }
   detail::LeftMarks& marks() noexcept { return marks_; }
   void count_sent(std::uint64_t bytes) noexcept;
-  /// All that was to be sent has left.
+  /// Records that every byte has left.
   void all_sent() noexcept { count_sent(to_send_ - sent_); }
-  /// An answer with so many bytes has come.
+  /// Records that an answer with `to_receive` bytes has arrived.
   void expect(std::uint64_t to_receive) noexcept { to_receive_ = to_receive; }
   void count_received(std::uint64_t bytes) noexcept;
   void all_received() noexcept { count_received(to_receive_ - received_); }
   /// Calls back now if that is due.
   void tell() noexcept;
-  /// Calls back no more for what was counted so far.
+  /// Cancels the callback for the counts so far.
   void stay_silent() noexcept { unlink(); }
 
  private:

@@ -18,12 +18,12 @@ namespace weft::detail {
 class ClientCore;
 struct MethodEntry;
 
-/// Calls methods of one server over one connection, which it makes at the first call, and again when it was
-/// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
-/// Thread: its loop's, destructor included, and the process ends with a message elsewhere; it may be made on
-/// any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends its calls with
-/// kCancelled. It may be closed and destroyed inside any callback, a handler that its own connection serves
-/// included.
+/// Calls methods of one server over one connection, which is created at the first call, and again after it
+/// was lost. Any number of calls may be in flight; they are answered in any order, and none waits for
+/// another. Thread: the loop's, destructor included; elsewhere the process aborts with a message. It may be
+/// created on any thread, and destroyed on any while no thread runs the loop. Destroying it ends its calls
+/// with kCancelled. It may be closed and destroyed inside any callback, including a handler that its own
+/// connection serves.
 class CallClient : public Caller {
  public:
   /// `loop` must outlive the client.
@@ -34,8 +34,8 @@ class CallClient : public Caller {
 
   /// The seam for layers above this one, as CallServer::register_method(): lets the server call methods of
   /// this client, over the connection that the client made. Handlers run on the client's loop. Call it before
-  /// the first call or connect(); a mistake in what was registered fails every call, as an option does.
-  /// `owner` is kept as long as the handler may run.
+  /// the first call or connect(); a mistake in a registration fails every call, as an option does. `owner` is
+  /// kept as long as the handler may run.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Connects without calling anything. Errors: as a first call's.

@@ -27,11 +27,12 @@ class CallPool : public Caller {
   CallPool(Loop& loop, PoolOptions options, Transports transports);
   ~CallPool();
 
-  /// Does as CallClient::register_method(), for all connections, each of which is a peer of the server's own.
+  /// Registers as CallClient::register_method() does, for all connections, each of which is a peer of its own
+  /// to the server.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
-  /// Waits for the first connection, without calling anything; at once when one is up. Errors: those of the
-  /// attempt that it waited for, whatever `waits_for_ready` says. Cancel: total.
+  /// Waits for the first connection, without a call; returns at once when one is up. Errors: those of the
+  /// awaited attempt, for every value of `waits_for_ready`. Cancel: total.
   Task<Result<void>> connect();
   /// Ends the pool's calls with kCancelled and closes all connections. Later calls fail.
   void close();

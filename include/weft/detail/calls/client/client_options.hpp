@@ -53,10 +53,10 @@ struct ClientStats {
   std::uint64_t calls = 0;             ///< requests queued on a connection
   std::uint64_t late_answers = 0;      ///< answers to calls that had ended before, dropped
   std::uint64_t frames_skipped = 0;    ///< of types that only a later build knows, dropped
-  std::uint64_t pieces_skipped = 0;    ///< of attachments that nobody wants, or not any more, dropped
+  std::uint64_t pieces_skipped = 0;    ///< of attachments that are not wanted any more, dropped
   std::size_t calls_in_flight = 0;     ///< sent and unanswered now
   std::size_t calls_waiting = 0;       ///< waiting for a connection or for room now
-  ConnectionStats traffic;             ///< of all its connections, those that have ended too
+  ConnectionStats traffic;             ///< of all its connections, including ended ones
 };
 
 }  // namespace weft

@@ -12,11 +12,11 @@
 
 namespace weft {
 
-/// Options of a ConnectionPool. Those that make no sense fail every call with kInvalidArgument, which names
-/// the option.
+/// Options of a ConnectionPool. Invalid ones fail every call with kInvalidArgument, which names the option.
 struct PoolOptions {
-  /// The server, and all that a client of one connection has: each of the pool's connections is one of such a
-  /// client, and `reconnect_wait_min`, `reconnect_wait_max` are the pool's wait after an attempt that failed.
+  /// The server, and the options of a client with one connection: each connection of the pool is like one of
+  /// such a client, and `reconnect_wait_min`, `reconnect_wait_max` are the pool's wait after a failed
+  /// attempt.
   ClientOptions client{};
   /// Connections that take calls, those of `bulk_connections_max` not counted. Above zero. They are made when
   /// calls need them.
@@ -35,8 +35,8 @@ struct PoolOptions {
   bool waits_for_ready = true;
   /// A connection that has been without calls for so long is closed. Zero: never.
   Duration idle_timeout = std::chrono::seconds{30};
-  /// The same for connections beyond those that were in use at once, on average, during an `idle_timeout`.
-  /// Also how often the pool looks after its connections. Above zero.
+  /// The same for connections beyond the average number in use during an `idle_timeout`. Also the interval at
+  /// which the pool checks its connections. Above zero.
   Duration spare_idle_timeout = std::chrono::seconds{1};
   /// A connection is renewed at an age between three quarters of this and the whole: its calls end in peace,
   /// and another takes its place before. The new one looks its host's name up anew, so that a name that has
@@ -49,7 +49,7 @@ struct PoolOptions {
   std::size_t bulk_connections_max = 1;
 };
 
-/// Counters of a pool: what is there now, and what happened since it was made.
+/// Counters of a pool: current state, and events since its creation.
 struct PoolStats {
   std::size_t connections = 0;            ///< that take calls now
   std::size_t connections_busy = 0;       ///< of those, with calls in flight; the others are free
@@ -67,7 +67,7 @@ struct PoolStats {
   std::uint64_t retries = 0;              ///< repetitions of calls whose connection was lost
   std::uint64_t retries_refused = 0;      ///< that there would have been but for `retry_budget`
   std::uint64_t late_answers = 0;         ///< answers to calls that had ended before, dropped
-  ConnectionStats traffic;                ///< of all its connections, those that have ended too
+  ConnectionStats traffic;                ///< of all its connections, including ended ones
 };
 
 }  // namespace weft

@@ -32,9 +32,9 @@ template <typename First, typename... Others>
 inline constexpr bool broadcast_options_first<First, Others...> =
     std::is_same_v<std::remove_cvref_t<First>, BroadcastOptions>;
 
-/// One call to all peers of a server. Its body is encoded once, and read by all loops; each adds what has
-/// become of its peers, and the last one tells the coroutine that waits. Shared by all of them. Thread: any,
-/// but for what says otherwise.
+/// One call to all peers of a server. Its body is encoded once, and read by all loops; each adds the outcome
+/// of its peers, and the last one resumes the waiting coroutine. Shared by all of them. Thread: any, except
+/// where stated.
 class Broadcast final : public std::enable_shared_from_this<Broadcast> {
  public:
   Broadcast(const MethodKey& method, const BroadcastOptions& options, std::vector<std::byte> body);
@@ -45,7 +45,7 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   const BroadcastOptions& options() const noexcept { return options_; }
   const std::vector<std::byte>& body() const noexcept { return body_; }
 
-  /// The share of one loop, which says what has become of its peers before it ends; ended with it.
+  /// The share of one loop, which records the outcome of its peers before it ends; ended with it.
   class Share {
    public:
     explicit Share(std::shared_ptr<Broadcast> its) noexcept : whole(std::move(its)) { ++whole->left_; }
@@ -57,8 +57,8 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   };
 
   /// Begins on all loops of `board`; `waiter` is scheduled on `home`, whose turn this is, when all have
-  /// ended, unless forget_waiter() came first. The deadline is looked at as well as the timeout. Throws
-  /// std::bad_alloc, and nobody is scheduled then.
+  /// ended, unless forget_waiter() came first. The earlier of deadline and timeout counts. Throws
+  /// std::bad_alloc, without scheduling.
   void begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline);
   /// Thread: home's.
   void forget_waiter() noexcept { waiter_ = nullptr; }
@@ -82,7 +82,7 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   std::unique_ptr<Return> return_;
 };
 
-/// Awaits a broadcast, once, within a turn of any loop. Cancel: at once; what was sent goes on until its
+/// Awaits a broadcast, once, within a turn of any loop. Cancel: at once; sent calls go on until their
 /// timeout.
 class [[nodiscard("a broadcast is made when it is awaited")]] BroadcastAwaiter final : CancelListener {
  public:

@@ -17,11 +17,12 @@ struct BroadcastOptions {
   std::string_view tag{};
   /// Time for the answers; above zero. A caller's deadline that is earlier takes its place.
   Duration timeout = std::chrono::seconds{5};
-  /// A peer is behind, and is left out, when more than this many calls to it are unanswered, or more than so
-  /// many bytes wait to be sent to it. What a broadcast keeps for a peer is bounded by both.
+  /// A peer is behind, and is left out, when more than this many calls to it are unanswered, or more than the
+  /// next option's bytes wait to be sent to it. Both bound the memory that a broadcast keeps for a peer.
   std::uint32_t unanswered_max = 64;
   std::size_t queued_bytes_max = 256 * 1024;
-  /// Closes the connections of peers that are behind, which are told why, in place of leaving them out.
+  /// Closes the connections of peers that are behind, with a message to the peer, instead of leaving them
+  /// out.
   bool closes_who_is_behind = false;
 };
 

@@ -34,19 +34,19 @@ class CallServer {
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
-  /// thread, inside a turn, it is made before the server serves, and destroyed after the last handler has
+  /// thread, inside a turn, it is created before the server serves, and destroyed after the last handler has
   /// ended there, also when start() fails or the server is destroyed without a stop(). Code of the loop, such
   /// as a handler, finds it by loop_state<T>().
   ///
-  /// `factory(Loop&)` returns a T, which need not move, a std::unique_ptr<T>, a Result of either, or a Task
-  /// of any of these. It is called for one loop after the other, never twice at once, and belongs to the
-  /// server. What it throws or fails with is the failure of start(). Those of a loop are made in the order of
-  /// these calls, and may use loop_state() for those before them; they end in the opposite order.
+  /// `factory(Loop&)` returns a T, which need not be movable, a std::unique_ptr<T>, a Result of either, or a
+  /// Task of any of these. It is called for one loop after the other, never concurrently, and belongs to the
+  /// server. Its exception or failure is the failure of start(). The states of a loop are created in the
+  /// order of these calls, and may use loop_state() for earlier ones; they end in the opposite order.
   ///
-  /// A `T` that is a Poller is asked in its loop's turns from when it is made until it ends, and does not add
-  /// itself. One with `Task<void> close()`, which must not throw, is closed before it is destroyed: there it
-  /// joins what it spawned. A close() that does not end holds the server's end up. A loop has one state of a
-  /// type: start() fails with kAlreadyExists otherwise. Call it before start().
+  /// A `T` that is a Poller is polled in its loop's turns from its creation until its end, and does not add
+  /// itself. A `T` with `Task<void> close()`, which must not throw, is closed before it is destroyed: there
+  /// it joins its spawned tasks. A close() that does not end delays the server's end. A loop has one state of
+  /// a type: start() fails with kAlreadyExists otherwise. Call it before start().
   template <typename T, typename Factory>
   void per_loop(Factory factory) {
     static_assert(LoopStateFactory<Factory, T>,
@@ -71,21 +71,20 @@ class CallServer {
   void set_peer_hooks(PeerVisit connected, PeerVisit gone);
   const std::shared_ptr<PeerBoard>& peer_board() const;
 
-  /// Binds, listens and serves in the background; returns when connections are accepted.
-  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
-  /// start() may be tried again. kFailedPrecondition, and nothing changes, when the server was started
-  /// before.
+  /// Binds, listens and serves in the background; returns when connections are accepted. Errors: a failure to
+  /// listen, or a mistake in a registration; nothing runs then, and start() may be tried again.
+  /// kFailedPrecondition, without an effect, when the server was started before.
   Result<void> start();
   /// Blocks until the server has stopped. A handler must not call it.
   void wait();
-  /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
-  /// answer leave, for at most `grace`; what is still open then is ended by force. A client whose loop does
-  /// not turn hears nothing, so its connection stays open for all of that time. Returns at once; wait()
-  /// waits. A second stop() may shorten the grace of the first, and after the end nothing happens. A stop()
-  /// before or during start() is kept: start() then returns ok and the server ends right away, with the
-  /// shortest grace that was given. The log names a handler that is still running 1 s after the grace, and
-  /// wait() names the method that a loop took last when that loop has not turned for 1 s. Thread: any, also
-  /// inside a handler.
+  /// Ends gracefully: stops listening, sends a goaway to the clients, lets every running call end and its
+  /// answer leave, for at most `grace`; connections that are still open then are closed by force. A client
+  /// whose loop does not turn does not react, so its connection stays open for all of that time. Returns at
+  /// once; wait() waits. A second stop() may shorten the grace of the first; after the end it has no effect.
+  /// A stop() before or during start() is kept: start() then returns ok and the server ends right away, with
+  /// the shortest grace that was given. The log names a handler that is still running 1 s after the grace,
+  /// and wait() names the method that a loop took last when that loop has not turned for 1 s. Thread: any,
+  /// also inside a handler.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Thread: any.
   bool stopped() const;

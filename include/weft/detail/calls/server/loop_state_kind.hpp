@@ -76,7 +76,7 @@ inline constexpr bool is_awaited_state = false;
 template <typename M>
 inline constexpr bool is_awaited_state<Task<M>> = true;
 
-/// Type of the value that a factory makes in the end: what it returns, without the Task and the Result.
+/// Type of the value that a factory finally creates: its return type, without the Task and the Result.
 template <typename M>
 struct MadeState {
   using type = M;

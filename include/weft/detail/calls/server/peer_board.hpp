@@ -50,7 +50,7 @@ class PeerBoard {
   /// Called before the server serves. Thread: the one that makes the server.
   void add(std::shared_ptr<PeerPlace> place) { places_.push_back(std::move(place)); }
   void forget_places() { places_.clear(); }
-  /// Sets what is called when a peer has connected, and when it is gone, on its loop.
+  /// Sets the callbacks for a connected peer, and for a disconnected one, on its loop.
   void set_hooks(PeerVisit connected, PeerVisit gone) {
     WEFT_ASSERT(places_.empty(), "say on_peers() before start()");
     connected_ = std::move(connected);

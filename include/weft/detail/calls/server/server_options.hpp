@@ -40,9 +40,9 @@ struct ServerOptions {
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
   /// above zero.
   unsigned worker_threads = 4;
-  /// Blocking calls that may wait for a worker, beside those that an idle one is about to take; one more is
-  /// refused with kResourceExhausted, or the oldest of a connection that has more than its share of the
-  /// places. Above zero if there is a blocking handler.
+  /// Maximum number of blocking calls that wait for a worker, beside those that an idle worker is about to
+  /// take; a call beyond it is refused with kResourceExhausted, or the oldest call of a connection with more
+  /// than its share of the places. Above zero if there is a blocking handler.
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.
@@ -54,14 +54,14 @@ struct ServerOptions {
   /// most eight times as many places as are free at that moment, so it is refused the sooner, the fuller the
   /// server is. Zero: no limit but those of the connections and of memory.
   std::size_t calls_running_max = 0;
-  /// Finds by itself how many calls run at the same time best, over all loops, and refuses the others with
-  /// kResourceExhausted. One connection may take at most eight times as many places as are free at that
-  /// moment. For calls that take about the same time; methods that differ have their own
-  /// (HandlerOptions::adaptive_limit). Ordinary functions, of which a loop runs one at a time, take no place.
+  /// Adapts the number of concurrent calls over all loops to the server's capacity, and refuses further calls
+  /// with kResourceExhausted. One connection may take at most eight times as many places as are free at that
+  /// moment. Suited to calls of similar duration; methods that differ have their own limits
+  /// (HandlerOptions::adaptive_limit). Ordinary functions, which run one at a time per loop, take no place.
   /// None: no such limit.
   std::optional<AdaptiveLimitOptions> adaptive_limit{};
-  /// Rates of each caller; what is more is refused with kResourceExhausted, which says when to come
-  /// again. A call has to pass all of them.
+  /// Rates of each caller; calls beyond them are refused with kResourceExhausted and a time to wait. A call
+  /// has to pass all of them.
   std::vector<CallerRate> caller_rates{};
   /// Finds out who a call is from by the token that it brings. Null: by its connection alone. Nothing is paid
   /// for either of these two when it is null.
@@ -87,11 +87,11 @@ struct ServerStats {
   std::uint64_t calls = 0;            ///< requests taken
   std::size_t calls_running = 0;      ///< handlers that have not ended
   std::uint64_t frames_skipped = 0;   ///< of types that only a later build knows, dropped
-  std::uint64_t pieces_skipped = 0;   ///< of attachments that nobody wants, or not any more, dropped
-  RefusalCounts refused;              ///< what was refused, by its reason
+  std::uint64_t pieces_skipped = 0;   ///< of attachments that are not wanted any more, dropped
+  RefusalCounts refused;              ///< refused connections and requests, by reason
   std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
   std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
-  ConnectionStats traffic;            ///< of all connections, those that have ended too
+  ConnectionStats traffic;            ///< of all connections, including ended ones
   std::vector<MethodStats> methods;   ///< as they were registered
 };
 
