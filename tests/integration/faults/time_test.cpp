@@ -419,6 +419,8 @@ TEST_F(PeersBadInTime, AMillionRapidResetsKeepHandlersUnderTheLimitAndMemoryBoun
   while (refused + otherwise < kPairs - Stubborn::kAtOnce) {
     const auto answer = peer.receive_frame();
     if (!answer) break;
+    if (answer->header.type == FrameType::kPing)
+      continue;  // on a slow machine this takes longer than an interval
     const auto code = static_cast<StatusCode>(wire::AnswerView{answer->header}.code());
     ++(code == StatusCode::kResourceExhausted ? refused : otherwise);
     if (refused % 100'000 == 0) {
