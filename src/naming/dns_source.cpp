@@ -125,7 +125,7 @@ class DnsSource final : public NameSource, private Timer {
     }
   }
 
-  /// Gives the board what was found. SRV records may have brought very much.
+  /// Passes the addresses to the board. SRV records may have brought very many.
   Task<void> tell() {
     std::vector<Endpoint> found = std::exchange(found_, {});
     const std::size_t bytes = found.size() * kBytesOfEndpoint;

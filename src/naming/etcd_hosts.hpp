@@ -13,7 +13,7 @@ namespace weft::detail {
 /// The members of an etcd and the prefix of a name's keys, from `//host:port,host:port/prefix`.
 class EtcdHosts {
  public:
-  /// Errors: kInvalidArgument says what is wrong.
+  /// Errors: kInvalidArgument, with the fault.
   static Result<EtcdHosts> parse(std::string_view rest);
 
   /// `/services/kv/`: the keys of the name begin with it.

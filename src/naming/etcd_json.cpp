@@ -55,7 +55,7 @@ const Json* member(const Json* object, const char* name) {
   return found == object->end() ? nullptr : &*found;
 }
 
-// The gateway writes 64-bit numbers as strings, and leaves out those that are zero.
+// The gateway writes 64-bit numbers as strings, and omits zeros.
 bool read_number(const Json* value, std::int64_t& number) {
   number = 0;
   if (value == nullptr) return true;

@@ -29,7 +29,7 @@ struct EtcdLease {
 };
 
 std::string base64_of(std::string_view bytes);
-/// Returns the first key behind all that begin with `prefix`.
+/// Returns the first key behind all keys that begin with `prefix`.
 std::string end_of_prefix(std::string prefix);
 
 /// Bodies of requests to etcd's JSON gateway.
@@ -39,7 +39,8 @@ std::string grant_request(std::int64_t ttl_seconds);
 std::string lease_request(std::int64_t id);
 std::string put_request(std::string_view key, std::string_view value, std::int64_t lease);
 
-/// Readers of its answers. Errors: kInvalidArgument for what is none, kUnavailable for an error of etcd's.
+/// Parsers of etcd's answers. Errors: kInvalidArgument for malformed text, kUnavailable for an error of
+/// etcd's.
 Result<EtcdRange> read_range(std::string_view text);
 /// Reads one line of a watch. One that etcd ended is kUnavailable.
 Result<std::vector<EtcdEntry>> read_watch(std::string_view line);

@@ -41,7 +41,7 @@ class EtcdSource final : public NameSource {
     for (;;) {
       const Status ended = co_await self->list_and_watch();
       if (ended.ok()) continue;
-      // What is too large or no etcd at all is an answer; the rest is none.
+      // An answer that is too large, or not etcd's, is still an answer.
       if (ended.code() == StatusCode::kUnavailable) {
         self->board_.fail(ended);
       } else {

@@ -17,7 +17,7 @@ namespace weft::detail {
 struct EtcdNews {
   /// Reason for which etcd's words could not be read; ok when they could.
   Status failure{};
-  /// Revision of a range; changes from the next one on are to be watched.
+  /// Revision of a range; watch changes from the next revision on.
   std::int64_t revision = 0;
   /// False: nothing has changed, and there is no list.
   bool changed = false;

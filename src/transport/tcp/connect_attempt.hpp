@@ -24,7 +24,7 @@ class ConnectAttemptOwner {
 ///
 ///   kNotBegun --begin()--> kUnderWay --> kConnected | kFailed
 ///
-/// Closed by close(), or when it is destroyed; what it came to stays known.
+/// Closed by close(), or by its destructor; the outcome stays known.
 class ConnectAttempt final : private FdWatch {
  public:
   enum class State { kNotBegun, kUnderWay, kConnected, kFailed };

@@ -44,8 +44,8 @@ void Search::leave(const std::shared_ptr<Waiter>& waiter) noexcept {
   std::erase(waiters_, waiter);
 }
 
-// Under the lock: who has left is not posted to, for its loop may be gone. All look at one copy of what was
-// found, so that telling them takes no memory but a loop's own.
+// Requires the lock: a waiter that has left receives no post, because its loop may be gone. All share one
+// copy of the addresses, so that notifying them takes no memory but a loop's own.
 void Search::end(Addresses found) noexcept {
   const std::lock_guard lock{mutex_};
   ended_ = true;
@@ -70,8 +70,8 @@ Result<std::shared_ptr<Search>> Resolver::search(const std::string& host, std::u
   try {
     std::thread thread{
         [search, names = names_, host, port] { search->end(blocking_ask(*names, host, port)); }};
-    // The system's resolver can be neither stopped nor given a time, and nobody who has given up shall wait
-    // for it; the thread shares nothing but what it holds itself.
+    // The system's resolver can be neither stopped nor given a timeout, and a caller that gave up must not
+    // wait for it; the thread shares only objects that it holds itself.
     thread.detach();  // allow(no_detach): see above
   } catch (const std::system_error& error) {
     return Status{StatusCode::kResourceExhausted, Layer::kTransport,

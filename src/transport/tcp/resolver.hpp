@@ -31,7 +31,7 @@ class SearchListener {
 /// at any time, and waits for nothing then. Thread: any, but where it says otherwise.
 class Search : public std::enable_shared_from_this<Search> {
  public:
-  /// One who waits. `listener` is read on the loop's thread only, and null once it has left.
+  /// A waiting caller. `listener` is read on the loop's thread only, and null once the caller has left.
   struct Waiter {
     Loop& loop;
     SearchListener* listener;
@@ -45,7 +45,7 @@ class Search : public std::enable_shared_from_this<Search> {
 
  private:
   std::mutex mutex_;
-  /// Written once, before anybody is told.
+  /// Written once, before any caller is notified.
   Addresses found_;
   std::vector<std::shared_ptr<Waiter>> waiters_;
   bool ended_ = false;

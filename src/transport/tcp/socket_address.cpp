@@ -49,7 +49,7 @@ Result<SocketAddress> unix_address(const std::string& path) {
 
 Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint16_t port, int flags,
                                               int& outcome) {
-  // The system would take both for the loopback address, which nobody means by them.
+  // The system would take both for the loopback address, which is not the intention.
   if (host.empty() || host == "*") {
     outcome = EAI_FAIL;
     return wrong("\"" + host +

@@ -32,7 +32,7 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
 
  protected:
   int fd() const { return socket_.fd(); }
-  /// The socket is that of a process of which this one is a child.
+  /// True if the socket belongs to a parent process.
   bool in_child() const { return made_in_.in_child(); }
 
  private:

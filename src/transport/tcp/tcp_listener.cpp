@@ -134,7 +134,7 @@ void TcpListener::accept_some() {
     if (error == EAGAIN || error == EWOULDBLOCK) return;
     if (!is_about_one_peer(error)) return pause(error);
   }
-  // So many peers that are gone, and not one that is there: no peers, but an error that lasts.
+  // Many failed accepts without a single success: not departed peers, but a lasting error.
   if (accepted == 0) return pause(error);
   loop_.at_turn_end(*this);
 }

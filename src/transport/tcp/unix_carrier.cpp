@@ -26,8 +26,8 @@ msghdr message_of(std::span<const iovec> pieces, std::span<std::byte> control) {
 
 }  // namespace
 
-// The system notes them when the socket connects, and they stay as they were then. Where it says nothing, or
-// memory is out, the peer is nobody.
+// The system records the credentials when the socket connects, and they never change. Without them, or
+// without memory, the peer is anonymous.
 UnixCarrier::UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local)
     : TcpCarrier(loop, std::move(socket), peer, local) {
   ucred process{};
@@ -35,7 +35,7 @@ UnixCarrier::UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer, c
   if (::getsockopt(fd(), SOL_SOCKET, SO_PEERCRED, &process, &length) != 0 || length != sizeof process) return;
   try {
     set_peer_identity(Identity::of_process({process.uid, process.gid, process.pid}));
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): anonymous
   }
 }
 
@@ -65,9 +65,9 @@ Moved UnixCarrier::receive_with_descriptors(std::span<const iovec> into) {
   }
 }
 
-// Each is owned before anything is judged. Those that had no place in the message, or for which this process
-// has no number left, the system has closed: the first are the peer's fault, and without the second the
-// carrier does not come up.
+// Each descriptor is owned before anything is judged. The system has closed descriptors without a place in
+// the message, and those for which this process has no number left: the former are the peer's fault, and
+// without the latter the carrier does not come up.
 void UnixCarrier::take_in(msghdr& message) noexcept {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

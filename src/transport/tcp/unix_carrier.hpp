@@ -8,7 +8,7 @@ struct msghdr;
 
 namespace weft::detail::tcp {
 
-/// Carries bytes over a Unix stream socket, and descriptors beside them while somebody looks for them.
+/// Carries bytes over a Unix stream socket, and descriptors beside them while they are expected.
 class UnixCarrier final : public TcpCarrier, private DescriptorPassing {
  public:
   UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local);

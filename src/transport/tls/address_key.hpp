@@ -6,9 +6,9 @@
 
 namespace weft::detail::tls {
 
-/// Returns a number for the part of a peer's address that one stranger has alone: an IPv4 address, or the 64
-/// bits of an IPv6 one that are its network. `endpoint` is a URL, such as "tcp://[::1]:4242". Zero for what
-/// has no such address: all of those are alike.
+/// Returns a number for the part of a peer's address that identifies one host: an IPv4 address, or the 64-bit
+/// network of an IPv6 address. `endpoint` is a URL, such as "tcp://[::1]:4242". Zero without such an address:
+/// all of these are alike.
 std::uint64_t address_key(std::string_view endpoint) noexcept;
 
 }  // namespace weft::detail::tls

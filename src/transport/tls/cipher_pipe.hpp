@@ -20,14 +20,14 @@ class CipherPipe {
   /// The base has no more for now; until it reports, fill() need not be called.
   bool is_drained() const noexcept { return drained_; }
   void on_readable() noexcept { drained_ = false; }
-  /// Drops what comes, for a while. False when nothing comes any more.
+  /// Drops incoming bytes, for a while. Returns false when no more bytes follow.
   bool drop_input() noexcept;
   /// Returns why the base failed behind the end that TLS told; zero when it did not, or ended as it should.
   /// Bytes that come there are of no use to anybody, and are dropped.
   int error_behind_end() noexcept;
-  /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
+  /// Receives unencrypted bytes: first the bytes in `kept`, which arrived before the protocol was known.
   Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, std::span<const iovec> landing);
-  /// Sends what is in `output`. True when all of it has left.
+  /// Sends the bytes in `output`. Returns true when all of them have left.
   bool flush(CipherBuffer& output) noexcept;
   /// Returns the errno of the send that failed, or 0.
   int send_error() const noexcept { return send_error_; }

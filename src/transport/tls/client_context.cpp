@@ -70,8 +70,8 @@ void ClientTarget::keep_sessions_of(SSL_CTX& context) noexcept {
   SSL_CTX_sess_set_new_cb(&context, on_session);
 }
 
-// 1: the session is ours. Those of TLS 1.2 are told before the handshake is over, and have no secrecy of
-// their own: these are not resumed.
+// Returns 1: the session is ours. Sessions of TLS 1.2 are reported before the handshake is over, and have no
+// forward secrecy of their own: these are not resumed.
 int ClientTarget::on_session(SSL* ssl, SSL_SESSION* session) noexcept {
   auto* const target = static_cast<ClientTarget*>(SSL_get_ex_data(ssl, target_index()));
   if (target == nullptr || SSL_SESSION_get_protocol_version(session) < TLS1_3_VERSION) return 0;

@@ -48,8 +48,8 @@ class ClientTarget {
   ClientTarget(std::shared_ptr<ClientContext> context, std::string target) noexcept;
 
   SSL_CTX& context() const noexcept { return context_->context(); }
-  /// Has `ssl` resume a session, if there is one, and keep those that the server gives it. False when memory
-  /// is out.
+  /// Makes `ssl` resume a session, if there is one, and keep sessions that the server issues. Returns false
+  /// when memory is out.
   bool begin(SSL& ssl) noexcept;
   /// Has connections of `context` give their sessions to their targets.
   static void keep_sessions_of(SSL_CTX& context) noexcept;

@@ -68,7 +68,7 @@ bool at_end_of_pem() {
   return end;
 }
 
-// Nobody is asked for a password at a terminal.
+// Never asks for a password on a terminal.
 int no_password(char*, int, int, void*) {
   return -1;
 }
@@ -208,8 +208,7 @@ Status use_protocols(SSL_CTX& context, const TlsOptions& options, Side side) {
   return {};
 }
 
-// 112 bits of security: what is weaker is refused, the peer's and this side's, whatever the system's
-// settings.
+// 112 bits of security: weaker keys are refused, the peer's and this side's, whatever the system's settings.
 constexpr int kSecurityLevel = 2;
 
 // One ticket for each handshake: a client that connects again uses it, and gets the next.
@@ -219,7 +218,7 @@ Status resume_sessions(SSL_CTX& context, const TlsOptions& options) {
   SSL_CTX_set_timeout(&context, static_cast<long>(seconds));
   if (SSL_CTX_set_num_tickets(&context, seconds > 0 ? 1 : 0) != 1 ||
       SSL_CTX_set_session_id_context(&context, kName, sizeof kName - 1) != 1 ||
-      // Calls in a client's first message could be sent again by whoever saw them.
+      // An eavesdropper could replay calls in a client's first message.
       SSL_CTX_set_max_early_data(&context, 0) != 1) {
     return setup_failure("TlsOptions::session_lifetime");
   }

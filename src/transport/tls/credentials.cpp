@@ -12,7 +12,7 @@ namespace weft {
 namespace detail::tls {
 namespace {
 
-// Returns what is there, or reads and keeps it.
+// Returns the cached context, or reads and caches it.
 template <typename Role, typename Make>
 Result<std::shared_ptr<Role>> get_or_make(std::mutex& reading, std::mutex& mutex, std::shared_ptr<Role>& kept,
                                           const Make& make) {
@@ -41,8 +41,8 @@ Status fitness(const std::shared_ptr<ClientContext>& client) {
   return fitness_of(client->context(), Side::kClient);
 }
 
-// Replaces `kept`, if there is one, by what `make` makes. Files that can be read but not used replace only
-// those that cannot be used either; `doubt` is then what is wrong with them.
+// Replaces `kept`, if there is one, by the result of `make`. Readable but unusable files replace only
+// unusable ones; `doubt` then holds their fault.
 template <typename Role, typename Make>
 Status renew(std::shared_ptr<Role>& kept, const Make& make, Status& doubt) {
   if (kept == nullptr) return {};

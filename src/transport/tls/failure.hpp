@@ -10,9 +10,9 @@
 
 namespace weft::detail::tls {
 
-/// Returns what went wrong in a call of OpenSSL on `ssl`, of `side`, with words that say what to do; empties
-/// the thread's queue of errors. kUnauthenticated when it is about a certificate, kResourceExhausted when
-/// memory is out, else kInvalidArgument: the peer said what it must not.
+/// Returns the failure of a call of OpenSSL on `ssl`, of `side`, with advice; empties the thread's queue of
+/// errors. kUnauthenticated for a certificate's fault, kResourceExhausted when memory is out, else
+/// kInvalidArgument: the peer violated the protocol.
 Status failure_of(SSL& ssl, Side side) noexcept;
 
 /// Returns what went wrong in a call of OpenSSL that set something up. `what` names the option.
@@ -22,7 +22,7 @@ Status setup_failure(const std::string& what) noexcept;
 inline constexpr FixedFailure kNoMemoryForTls{StatusCode::kResourceExhausted, Layer::kTransport,
                                               Retry::kBackoff, "out of memory for TLS"};
 
-/// Failure for a peer whose first byte is none of TLS.
+/// Failure for a peer whose first byte is not a TLS record's.
 Status not_tls(Side side) noexcept;
 
 }  // namespace weft::detail::tls

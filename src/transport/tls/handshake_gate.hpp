@@ -17,7 +17,8 @@ class HandshakeGate {
  public:
   HandshakeGate(std::shared_ptr<Credentials> credentials, std::string url, TimePoint now);
 
-  /// False: the peer at `endpoint` is to be closed. That is counted, and logged at most once a second.
+  /// Returns false if the peer at `endpoint` must be closed, which is counted, and logged at most once a
+  /// second.
   bool admits(const std::string& endpoint, TimePoint now) noexcept;
 
  private:

@@ -22,7 +22,7 @@ class HandshakeTurns final : public std::enable_shared_from_this<HandshakeTurns>
   static std::shared_ptr<HandshakeTurns> of(Loop& loop);
   explicit HandshakeTurns(Loop& loop) noexcept;
 
-  /// Lets `step` run in a turn of its own, behind those that wait. It must not be queued.
+  /// Runs `step` in a turn of its own, behind the waiting ones. It must not be queued.
   void wait(Ready& step) noexcept;
 
  private:

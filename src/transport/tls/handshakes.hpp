@@ -33,14 +33,14 @@ class Handshake : public ListHook<HandshakeTag> {
   const std::uint64_t address_;
 };
 
-/// Bounds of what is under way on one loop: of all, and the part of an address.
+/// Limits of handshakes under way on one loop: of all, and of one address.
 struct HandshakeBounds {
   std::size_t all;
   std::size_t of_address;
 };
 
-/// Handshakes under way on one loop, the oldest first, of which there may be so many: whoever is silent makes
-/// room for whoever comes. An address with more than its part makes room for itself. Thread: the loop's.
+/// Bounded list of the handshakes under way on one loop, the oldest first: a silent peer makes room for a new
+/// one. An address with more than its share makes room for itself. Thread: the loop's.
 class Handshakes {
  public:
   explicit Handshakes(HandshakeBounds most) noexcept : most_(most) {}

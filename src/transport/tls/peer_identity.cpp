@@ -51,7 +51,7 @@ std::string common_name(const X509_NAME& subject) {
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length)};
 }
 
-// What is no letter of ASCII is escaped.
+// Characters other than ASCII letters are escaped.
 std::string subject_text(const X509_NAME& subject) {
   const Owned<BIO> out{BIO_new(BIO_s_mem())};
   if (out == nullptr || X509_NAME_print_ex(out.get(), &subject, 0, XN_FLAG_RFC2253) < 0) return {};

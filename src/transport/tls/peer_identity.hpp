@@ -6,8 +6,8 @@
 
 namespace weft::detail::tls {
 
-/// Returns who the certificate of the peer is made out for, if the peer has shown one and it was checked and
-/// found good; else nobody, also when memory is out. Once the handshake is over.
+/// Returns the identity in the peer's certificate, if the peer has shown a valid one; otherwise the anonymous
+/// identity, also when memory is out. Call it once the handshake is over.
 Identity identity_of_peer(SSL& ssl) noexcept;
 
 }  // namespace weft::detail::tls

@@ -8,7 +8,7 @@
 
 namespace weft::detail::tls {
 
-/// Contexts of a server, one for each of its certificates, of which a client's name (SNI) picks one, and the
+/// Contexts of a server, one for each of its certificates, chosen by the client's server name (SNI), and the
 /// keys of their tickets.
 class ServerNames {
  public:

@@ -13,7 +13,7 @@ namespace weft::detail::tls {
 
 namespace {
 
-// As over TCP: what is saved by them there is the system call.
+// As over TCP, where these save system calls.
 constexpr Capabilities kTls{.name = "tls",
                             .lease_bytes_min = 16 * 1024,
                             .lone_piece_bytes = 512 * 1024,
@@ -134,14 +134,14 @@ bool TlsCarrier::is_open() noexcept {
   return state_ == State::kOpen;
 }
 
-// A step of a handshake takes up to a millisecond, so others get on between two of them.
+// A step of a handshake takes up to a millisecond, so other connections are served between two steps.
 void TlsCarrier::shake_hands() noexcept {
   const TimePoint began = loop_.read_clock();
   while (state_ == State::kShaking) {
     if (loop_.now() - began >= kLongStep) return work_.await_turn();
     const TlsEngine::Outcome outcome = engine_.shake_hands();
     loop_.read_clock();
-    // What is said last leaves with the owner's first bytes.
+    // The last handshake message leaves with the owner's first bytes.
     if (outcome == TlsEngine::Outcome::kDone) return opened(State::kOpen);
     if (outcome == TlsEngine::Outcome::kGreets) {
       loop_.at_turn_end(work_);
@@ -190,7 +190,7 @@ void TlsCarrier::opened(State state) noexcept {
     if (engine_.resumed()) Tally::count(terms_.tally().resumed);
   }
   if (ending_ == Ending::kWanted) end_sending();
-  work_.schedule();  // whoever said blocked meanwhile
+  work_.schedule();  // for calls that returned blocked meanwhile
 }
 
 // Receives into the empty input. kSome: there is some.
@@ -227,8 +227,8 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {
     return total > 0 ? Moved::some(total, exhausted) : otherwise;
   };
-  // A peer can send records faster than they are decrypted, and without a byte for the owner: others get on
-  // meanwhile, and this goes on behind them.
+  // A peer can send records faster than they are decrypted, and without a byte for the owner: other
+  // connections are served meanwhile, and this one continues behind them.
   const auto is_long_turn = [this] {
     loop_.read_clock();
     if (!loop_.turn_time().is_old()) return false;
@@ -241,7 +241,8 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
       std::size_t got = 0;
       const bool left = !engine_.output().empty();
       const TlsEngine::Outcome outcome = engine_.read(rest, got);
-      // An answer of TLS's own. What was there before has its way: the socket reports, or it is work()'s.
+      // An answer of TLS itself. Bytes that were queued before leave anyway: the socket reports, or work()
+      // sends them.
       if (!left && !engine_.output().empty()) pipe_.flush(engine_.output());
       switch (outcome) {
         case TlsEngine::Outcome::kDone:
@@ -266,8 +267,8 @@ Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> la
           return so_far(Moved::blocked(), true);
         case TlsEngine::Outcome::kEnded:
           if (total > 0) return Moved::some(total, false);  // the next one meets it again
-          // A peer that has gone said goodbye and then reset the connection. That is reported once, and
-          // nobody receives from it any more who would meet it.
+          // A peer that has gone sent a close-notify and then reset the connection. The reset is reported
+          // once, and no later receive would meet it.
           if (const int error = pipe_.error_behind_end(); error != 0) return Moved::failed(error);
           return Moved::ended();
         case TlsEngine::Outcome::kFailed:
@@ -292,7 +293,8 @@ Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
     return Moved::blocked();
   }
   const bool left = pipe_.flush(engine_.output());
-  // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
+  // The peer may have received a part, so the accepted bytes count as sent; the next send() reports the
+  // failure.
   if (pipe_.send_error() != 0) work_.schedule();
   return Moved::some(taken, !left);
 }
@@ -413,7 +415,7 @@ void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
   engine_.input().clear();
   pipe_.base().end_sending();
   loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
-  if (!pipe_.drop_input()) on_pushed_out();  // nobody is there to hear it
+  if (!pipe_.drop_input()) on_pushed_out();  // no reader is left
 }
 
 }  // namespace weft::detail::tls

@@ -21,14 +21,14 @@ namespace weft::detail::tls {
 ///   made --the first receive() or send()--> shaking --the handshake is done--> open
 ///                                           |  |                                |  a failure
 ///                                           |  |  a server's handshake failed   v
-///                                           |  '------> lingering ---------> failed: the owner hears it
-///                                           '--the first byte is none of TLS, TlsOptions::plain_too--> plain
+///                                           |  '------> lingering ---------> failed: the owner is notified
+///                                           '--the first byte is not TLS, TlsOptions::plain_too--> plain
 ///
-/// shaking: receive() and send() say blocked, and the owner hears when that is over. A server whose clients
-/// are not asked who they are lets its owner send once before: behind its part of the handshake, so that a
-/// client has its first words when its own part is said, and not a round trip later. lingering: the peer's
-/// end is awaited for a moment, so that it reads the alert before the base is reset. plain: bytes go
-/// through as they are.
+/// shaking: receive() and send() return blocked, and the owner is notified when that is over. A server that
+/// does not ask for client certificates lets its owner send once before: behind its part of the handshake, so
+/// that a client has the server's first bytes when its own part is sent, and not a round trip later.
+/// lingering: the peer's end is awaited for a moment, so that it reads the alert before the base is reset.
+/// plain: bytes pass unchanged.
 class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer, private Handshake {
  public:
   /// `ssl` refers to `owner_of_ssl`, which is kept as long.
@@ -94,7 +94,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
   State state_ = State::kMade;
   Ending ending_ = Ending::kNo;
   bool looked_ = false;      ///< The first byte is one of TLS.
-  bool read_waits_ = false;  ///< receive() cannot get on before output has left.
+  bool read_waits_ = false;  ///< receive() cannot continue before output has left.
 };
 
 }  // namespace weft::detail::tls

@@ -183,8 +183,8 @@ TlsEngine::Outcome TlsEngine::outcome_of(int result) noexcept {
   }
 }
 
-// The answer to a client's first message, and no further. OpenSSL stops there for servers that read data
-// which came with that message; no ticket allows any here, and what comes all the same is dropped.
+// Answers the client's first message, and goes no further. OpenSSL stops there for servers that read early
+// data; no ticket allows any here, and early data that arrives anyway is dropped.
 TlsEngine::Outcome TlsEngine::say_our_part() noexcept {
   char none = 0;
   std::size_t got = 0;

@@ -46,8 +46,8 @@ class TlsEngine final : public BaseSecret {
 
   /// Goes on with the handshake. kDone: it is over. kGreets comes once, before it is.
   Outcome shake_hands() noexcept;
-  /// True from kGreets to the next shake_hands(): write() is for a peer of which nothing is known, so for
-  /// what everybody may read.
+  /// True from kGreets to the next shake_hands(): write() then goes to an unknown peer, so it may carry
+  /// public bytes only.
   bool is_greeting() const noexcept { return greeting_ == Greeting::kNow; }
   /// Decrypts into `into`. kDone: `got` bytes, at least one.
   Outcome read(MutableBytes into, std::size_t& got) noexcept;

@@ -42,10 +42,10 @@ namespace detail {
 
 /// The transport of tcp://host:port, tcp://[::1]:port and unix:///path.
 ///
-/// Numeric addresses and "localhost" are understood as they are; any other name is looked up by the system on
-/// a thread of its own, for which nobody waits who has given up. Of several addresses the first that answers
-/// is taken: they are tried in turns of their families, 250 ms apart (RFC 8305). A Unix socket file that
-/// nothing listens on is removed before binding to its path; at its end a listener removes its own file, and
+/// Numeric addresses and "localhost" need no resolver; any other name is resolved by the system on a thread
+/// of its own, for which a caller that gave up does not wait. Of several addresses the first that answers is
+/// used: they are tried alternating between address families, 250 ms apart (RFC 8305). A Unix socket file
+/// without a listener is removed before binding to its path; at its end a listener removes its own file, and
 /// no other that has taken the path meanwhile.
 std::unique_ptr<Transport> make_tcp_transport(TcpOptions options = {});
 

@@ -41,8 +41,8 @@ enum class TlsClients : std::uint8_t {
 
 enum class TlsVersion : std::uint8_t { k12, k13 };
 
-/// Says how connections of tls:// URLs are encrypted, and who is believed to be at the other end. The files
-/// are read when the first listener, or the first connection, wants them, and again when they have changed.
+/// Encryption of tls:// connections, and the trust in their peers. The files are read for the first listener,
+/// or the first connection, and again when they have changed.
 struct TlsOptions {
   /// This side's. A server needs at least one; of several it shows the first that is made out for the name
   /// that a client asks for, else the first of all. A client shows the first when it is asked.
@@ -65,7 +65,7 @@ struct TlsOptions {
   /// The name, or IP address, that a server's certificate has to be made out for, when that is not the host
   /// of the URL.
   std::string server_name{};
-  /// A client believes any certificate, and so whoever answers. It is for trying things out only.
+  /// A client trusts any certificate, and so any server. For experiments only.
   bool insecure = false;
   /// The lowest version that is spoken.
   TlsVersion version_min = TlsVersion::k13;
@@ -78,19 +78,19 @@ struct TlsOptions {
   Duration session_lifetime = std::chrono::hours{1};
   /// The most sessions that a client keeps for each server. Each is used once.
   std::size_t sessions_max = 8;
-  /// A server's port serves clients without TLS too, told apart by their first byte. They are what clients of
-  /// tcp:// are: not encrypted, and nobody. It does not go with TlsClients::kRequired.
+  /// A server's port serves clients without TLS too, recognised by their first byte. These are treated like
+  /// clients of tcp://: not encrypted, and anonymous. Not allowed with TlsClients::kRequired.
   bool plain_too = false;
   /// The longest that a handshake may take.
   Duration handshake_timeout = std::chrono::seconds{10};
   /// The most handshakes that are under way on each loop of a server: the oldest gives way to a new one.
   /// Above zero.
   std::size_t handshakes_max = 1024;
-  /// An address, of IPv6 a network of 64 bits, that has so many of these when there is no room gives way to
-  /// itself: its own oldest ends, and nobody else's. Above zero.
+  /// Share of an address, or of a 64-bit network of IPv6: when there is no room, an address with this many
+  /// handshakes loses its own oldest one, not another address's. Above zero.
   std::size_t handshakes_of_address_max = 256;
-  /// Connections that a listener takes: of all addresses, and of one. What comes beyond that is closed
-  /// without a word.
+  /// Rates of accepted connections: from all addresses, and from one. Connections beyond them are closed
+  /// without an answer.
   std::optional<Rate> handshake_rate{};
   std::optional<Rate> handshake_rate_of_address{};
   /// Hears of files that are not good, and of connections over the rates, of these at most once a second.

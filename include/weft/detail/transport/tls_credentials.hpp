@@ -13,8 +13,8 @@ namespace detail::tls {
 class Credentials;
 }  // namespace detail::tls
 
-/// Certificates, keys and CAs of TlsOptions, which are read again while connections go on: a handshake takes
-/// those that are there when it begins, and a connection keeps them. One object may be given to several
+/// Certificates, keys and CAs of TlsOptions, which are read again while connections go on: a handshake uses
+/// the current ones at its beginning, and a connection keeps them. One object may be shared by several
 /// servers and clients. Thread: any.
 class TlsCredentials {
  public:

@@ -12,7 +12,7 @@ struct TlsStats {
   std::uint64_t plain = 0;       ///< peers without TLS that were served, see TlsOptions::plain_too
 
   // Handshakes that failed, by reason.
-  std::uint64_t not_tls = 0;               ///< the first byte was none of TLS
+  std::uint64_t not_tls = 0;               ///< the first byte was not a TLS record's
   std::uint64_t certificates_refused = 0;  ///< by either side
   std::uint64_t nothing_common = 0;        ///< no common version, cipher or protocol
   std::uint64_t broken = 0;                ///< the peer did not keep to TLS
