@@ -366,7 +366,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
     try {
       kept_.keep(size, arguments...);
       WithDetails::details.keeps_body = true;
-    } catch (...) {  // the call itself reports exceptions of encoding
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the call itself reports exceptions of encoding
     }
   }
 
