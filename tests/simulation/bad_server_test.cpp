@@ -19,16 +19,16 @@ using namespace weft::detail;
 namespace {
 
 /// Callers of a server. A pool has several calls at once, each of which wants a connection.
-enum class Caller { kClient, kPool };
+enum class MetBy { kClient, kPool };
 
 /// A server of such manners, and a caller that makes a call every 10 ms, whatever becomes of the others.
 class BadServer {
  public:
-  explicit BadServer(Manners manners, Caller caller = Caller::kClient) {
+  explicit BadServer(Manners manners, MetBy caller = MetBy::kClient) {
     auto network = std::make_unique<MemoryNetwork>();
     listener_ = network->listen(*loop_, Url::parse("memory://server").value()).value();
     transports_.add(std::move(network));
-    const std::uint32_t calls_max = caller == Caller::kPool ? 1 : 100;
+    const std::uint32_t calls_max = caller == MetBy::kPool ? 1 : 100;
     listener_->start([this, manners, calls_max](std::unique_ptr<Incoming> incoming) {
       visits_.push_back(std::make_unique<Visit>(incoming->adopt(*loop_, {}).value(), manners, calls_max));
     });
@@ -36,7 +36,7 @@ class BadServer {
     options.connect = "memory://server";
     options.call_timeout = kNoTimeout;
     options.logger = &logger_;
-    if (caller == Caller::kClient) {
+    if (caller == MetBy::kClient) {
       client_ = std::make_unique<Client>(*loop_, options, transports_);
     } else {
       pool_ = std::make_unique<ConnectionPool>(
@@ -148,7 +148,7 @@ TEST(ABadServer, ThatSendsEachConnectionAwayAndAnswersNothingIsKeptFewConnection
 TEST(ABadServer, IsMetByAPoolNoMoreOftenThanByAClient) {
   for (const Manners manners :
        {Manners::kLeavesAfterItsHello, Manners::kLeavesAtTheFirstCall, Manners::kSendsAwayAtTheFirstCall}) {
-    BadServer server{manners, Caller::kPool};
+    BadServer server{manners, MetBy::kPool};
     server.pass(4s);
     std::printf("%zu connections in 4 s\n", server.connections());
     EXPECT_GE(server.connections(), 5u);
@@ -157,7 +157,7 @@ TEST(ABadServer, IsMetByAPoolNoMoreOftenThanByAClient) {
 }
 
 TEST(ABadServer, ThatServesAgainGetsAllConnectionsOfAPoolAtOnce) {
-  BadServer server{Manners::kLeavesAfterItsHello, Caller::kPool};
+  BadServer server{Manners::kLeavesAfterItsHello, MetBy::kPool};
   server.pass(4s);
   server.mend();
   server.pass(1100ms);  // the longest wait, and one call
