@@ -2,11 +2,11 @@
 #include "weft/detail/ucx/library.hpp"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <new>
