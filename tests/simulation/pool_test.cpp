@@ -402,6 +402,21 @@ TEST_F(Pools, IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
   EXPECT_EQ(outcome(later[0]).value(), 14u);
 }
 
+TEST_F(Pools, TimesWithoutEndSetNoTimer) {
+  PoolOptions its = options();
+  its.spare_idle_timeout = kNoTimeout;
+  its.idle_timeout = kNoTimeout;
+  its.connection_life_max = kNoTimeout;
+  serve();
+  Call<std::uint32_t> call = make(its).start<&Kept::twice>(1);
+  for (int turn = 0; turn < 1000 && loop().run_once(Duration::zero()); ++turn) {
+  }
+  // A time that has passed already would make each turn find work.
+  ASSERT_FALSE(loop().run_once(Duration::zero()));
+  EXPECT_EQ(stats().connections, 1u);
+  EXPECT_EQ(outcome(call).value(), 2u);
+}
+
 TEST_F(Pools, TheLastConnectionIsNoSpareOne) {
   serve();
   make(options());

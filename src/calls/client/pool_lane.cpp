@@ -116,13 +116,15 @@ void PoolLane::on_up(PooledConnection& connection) {
   shared_.came_up(now());
   calls_each_ = connection.calls_max();
   const Duration life = shared_.options.connection_life_max;
-  if (life != Duration::zero()) connection.expire_at(now() + jittered(life, loop().random().next()));
+  if (life != Duration::zero()) {
+    connection.expire_at(Deadline::after(now(), jittered(life, loop().random().next())).at());
+  }
   shared_.refused_carrier.tell(connection.session().connection(), shared_.connections.logger, now());
   if (closed_) return;
   if (std::exchange(renewing_, false)) retire_expired();
   connect_waiters_.end({});
   if (look_at_ == TimePoint::max()) {
-    look_at_ = now() + shared_.options.spare_idle_timeout;
+    look_at_ = Deadline::after(now(), shared_.options.spare_idle_timeout).at();
     arm_timer();
   }
   admit();
@@ -267,7 +269,7 @@ void PoolLane::arm_timer() {
 
 void PoolLane::look_after() {
   const PoolOptions& options = shared_.options;
-  look_at_ = now() + options.spare_idle_timeout;
+  look_at_ = Deadline::after(now(), options.spare_idle_timeout).at();
   std::size_t busy = 0;
   all_.up.for_each(
       [&](PooledConnection& each) { busy += each.idle_time(now()) == Duration::zero() ? 1 : 0; });

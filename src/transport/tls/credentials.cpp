@@ -88,7 +88,7 @@ bool Credentials::look_is_due(TimePoint now) {
   if (options_.reload_interval == kNoTimeout) return false;
   const std::lock_guard lock{mutex_};
   if ((server_ == nullptr && client_ == nullptr) || now < next_look_) return false;
-  next_look_ = now + options_.reload_interval;
+  next_look_ = Deadline::after(now, options_.reload_interval).at();
   return true;
 }
 

@@ -77,8 +77,12 @@ Status fitness_of(SSL_CTX& context, Side side) noexcept {
   if (X509* const own = SSL_CTX_get0_certificate(&context)) {
     if (Status fitness = fitness_of_own(*own, side); !fitness.ok()) return fitness;
   }
-  const auto* const objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(&context));
+  // Handshakes on other threads sort the objects of a store that is in use.
+  X509_STORE* const store = SSL_CTX_get_cert_store(&context);
+  if (X509_STORE_lock(store) != 1) return {};
+  const auto* const objects = X509_STORE_get0_objects(store);
   Status fitness = objects != nullptr ? fitness_of_store(*objects) : Status{};
+  X509_STORE_unlock(store);
   ERR_clear_error();
   return fitness;
 }
