@@ -23,6 +23,29 @@ weft::Task<weft::Result<int>> think() {
   co_return 42;
 }
 
+weft::Task<int> ask_lambdas(weft::Client& client) {
+  // begin: parameters
+  // A function without captures: the frame of the coroutine owns what the task needs.
+  constexpr auto square_of = [](weft::Client* to, int number) -> weft::Task<weft::Result<int>> {
+    co_return co_await to->call<square>(number);
+  };
+  weft::Task<weft::Result<int>> later = square_of(&client, 12);
+  auto squared = co_await std::move(later);
+  // end: parameters
+  if (!squared.ok() || *squared != 144) co_return 1;
+
+  // begin: named
+  // A function with captures has a name, and is declared before the tasks that refer to it.
+  const auto sum_to = [&client](int last) -> weft::Task<int> {
+    int sum = 0;
+    for (int i = 1; i <= last; ++i) sum += (co_await client.call<square>(i)).value_or(0);
+    co_return sum;
+  };
+  auto [three, four] = co_await weft::when_all(sum_to(3), sum_to(4));
+  // end: named
+  co_return three == 14 && four == 30 ? 0 : 1;
+}
+
 weft::Task<int> ask(weft::Client& client) {
   // begin: when_all
   auto [number, text] = co_await weft::when_all(client.call<square>(7), client.call<greet>("you"));
@@ -48,7 +71,7 @@ weft::Task<int> ask(weft::Client& client) {
     std::printf("an answer: %s\n", thought.ok() ? "good" : "bad");
   }
   // end: race
-  co_return 0;
+  co_return co_await ask_lambdas(client);
 }
 
 int main() {
