@@ -99,7 +99,7 @@ void OutlierEjection::eject(std::uint32_t index, TimePoint now) noexcept {
   state.ejections = static_cast<std::uint8_t>(std::min(state.ejections + 1, 63));
   state.phase = Phase::kEjected;
   state.has_probe = false;
-  records_.forget(index);
+  records_.restart(index);
   due_.set(index, Deadline::after(now, time).at());
   change(index, state);
 }
@@ -108,7 +108,7 @@ void OutlierEjection::begin_probing(std::uint32_t index) noexcept {
   State state = states_[index];
   state.phase = Phase::kProbed;
   state.has_probe = false;
-  records_.forget(index);
+  records_.restart(index);
   due_.remove(index);
   change(index, state);
 }
@@ -159,6 +159,7 @@ void OutlierEjection::begun(std::uint32_t index, TimePoint now) noexcept {
   if (states_[index].phase != Phase::kProbed || states_[index].has_probe) return;
   State state = states_[index];
   state.has_probe = true;
+  state.since = now;
   due_.set(index, Deadline::after(now, options_.ejection_min).at());
   change(index, state);
 }
@@ -167,7 +168,11 @@ void OutlierEjection::ended(std::uint32_t index, const CallReport& report) noexc
   within_->ended(index, report);
   const bool is_outlier = records_.note(index, report);
   const Phase phase = states_[index].phase;
-  if (phase == Phase::kProbed) return end_probe(index, report);
+  if (phase == Phase::kProbed) {
+    // A call that began before the ejection says nothing about the endpoint as it is now.
+    const bool is_probe = states_[index].has_probe && report.now - report.latency >= states_[index].since;
+    return is_probe ? end_probe(index, report) : void();
+  }
   if (phase != Phase::kEjected && is_outlier) judge(index, report.now);
 }
 
@@ -198,7 +203,7 @@ bool OutlierEjection::another_looks_well(std::uint32_t index) noexcept {
     cursor_ = cursor_ + 1 < size() ? cursor_ + 1 : 0;
     const State& state = states_[cursor_];
     const bool is_in_use = state.phase == Phase::kInUse || state.phase == Phase::kReturning;
-    if (cursor_ != index && is_in_use && state.share > 0 && records_.looks_well(cursor_)) return true;
+    if (cursor_ != index && is_in_use && state.share > 0 && records_.looks_well(cursor_, index)) return true;
   }
   return false;
 }

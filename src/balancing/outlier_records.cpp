@@ -2,6 +2,8 @@
 #include "weft/detail/balancing/outlier_records.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "weft/detail/balancing/endpoint_keys.hpp"
 
@@ -14,6 +16,10 @@ namespace {
 constexpr Duration kSilence = std::chrono::seconds{1};
 /// Failures in a row that eject an endpoint which has not answered a call yet.
 constexpr std::uint32_t kFirstFailures = 2;
+/// Part of Record::recent that one more call replaces.
+constexpr double kRecentPart = 1.0 / 16;
+/// An endpoint is an example for the others if its failed share is this much of the outlier's at most.
+constexpr double kClearlyLower = 1.0 / 3;
 
 }  // namespace
 
@@ -42,10 +48,30 @@ void OutlierRecords::forget(std::uint32_t index) noexcept {
   records_[index].in_flight = in_flight;
 }
 
-bool OutlierRecords::looks_well(std::uint32_t index) const noexcept {
+void OutlierRecords::restart(std::uint32_t index) noexcept {
+  const Record before = records_[index];
+  forget(index);
+  records_[index].last_calls = before.calls + before.last_calls;
+  records_[index].last_failures = before.failures + before.last_failures;
+}
+
+double OutlierRecords::Record::failed_share() const noexcept {
+  const double all = static_cast<double>(calls) + last_calls;
+  return all == 0 ? 0 : (static_cast<double>(failures) + last_failures) / all;
+}
+
+// Failures that all endpoints have in common are no reason to leave one of them out: with a share of 0.4 each
+// of them fails five times in a row now and then.
+bool OutlierRecords::looks_well(std::uint32_t index, std::uint32_t outlier) const noexcept {
   const Record& record = records_[index];
   if (record.failures_in_a_row != 0) return false;
-  return record.calls < options_.window_calls_min || record.failures < options_.failure_share * record.calls;
+  const Record& worse = records_[outlier];
+  const double share = worse.failed_share();
+  const bool is_slow_only = worse.failures_in_a_row == 0 && share < options_.failure_share;
+  const double level = worse.has_served() ? std::max(worse.recent, share) : 1;
+  const double most =
+      is_slow_only ? options_.failure_share : std::min(options_.failure_share, level * kClearlyLower);
+  return record.failed_share() <= most;
 }
 
 bool OutlierRecords::is_slow(const Record& record, double mean) noexcept {
@@ -64,7 +90,8 @@ bool OutlierRecords::end_window(Record& record) noexcept {
     outlier = outlier || is_slow(record, mean);
     set_mean(record, mean);
   }
-  record.calls = record.failures = 0;
+  record.last_calls = std::exchange(record.calls, 0);
+  record.last_failures = std::exchange(record.failures, 0);
   record.latency_sum = 0;
   return outlier;
 }
@@ -78,14 +105,16 @@ bool OutlierRecords::note(std::uint32_t index, const CallReport& report) noexcep
   const bool failed = report.outcome == CallOutcome::kFailure;
   const bool silent = failed && report.timed_out && report.latency >= kSilence &&
                       record.succeeded_at <= report.now - report.latency;
-  record.failures_in_a_row = failed ? record.failures_in_a_row + 1 + (silent ? record.in_flight : 0) : 0;
+  const std::uint32_t speaks_for = 1 + (silent ? record.in_flight : 0);
+  record.failures_in_a_row = failed ? record.failures_in_a_row + speaks_for : 0;
+  const double kept = speaks_for == 1 ? 1 - kRecentPart : std::pow(1 - kRecentPart, speaks_for);
+  record.recent = record.recent * kept + (failed ? 1 - kept : 0);
   if (!failed) record.succeeded_at = report.now;
   ++record.calls;
   record.failures += static_cast<std::uint32_t>(failed);
   record.latency_sum += static_cast<double>(report.latency.count());
-  const bool has_served = record.succeeded_at != TimePoint::min();
   const std::uint32_t most =
-      has_served ? options_.failures_in_a_row : std::min(options_.failures_in_a_row, kFirstFailures);
+      record.has_served() ? options_.failures_in_a_row : std::min(options_.failures_in_a_row, kFirstFailures);
   bool outlier = most > 0 && record.failures_in_a_row >= most;
   if (report.now - record.window_began >= options_.window) outlier = end_window(record) || outlier;
   return outlier;

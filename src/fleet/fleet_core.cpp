@@ -213,13 +213,13 @@ Task<Result<void>> FleetCore::changed() {
   co_return outcome;
 }
 
-bool FleetCore::begun(FleetMember& member) noexcept {
+bool FleetCore::begun(FleetMember& member, TimePoint now) noexcept {
   ++member.picks;
   ++member.in_flight;
   ++counted_.attempts;
   ++counted_.calls_in_flight;
   list_.retain(member);
-  return choice_.begun(member, loop_.now());
+  return choice_.begun(member, now);
 }
 
 void FleetCore::ended(FleetMember& member, bool reported, const CallReport& report) noexcept {

@@ -229,7 +229,7 @@ FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
       run_(run),
       member_(member),
       since_(core_.loop().now()),
-      reported_(core_.begun(member)) {
+      reported_(core_.begun(member, since_)) {
   run.note_attempt(member);
 }
 

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 
 #include "unit/balancing/fleet.hpp"
 #include "weft/detail/balancing/outlier_ejection.hpp"
 #include "weft/detail/balancing/round_robin.hpp"
+#include "weft/detail/base/random_numbers.hpp"
 
 namespace weft {
 namespace {
@@ -32,7 +34,7 @@ class Ejections : public ::testing::Test {
   }
 
   void report(std::uint32_t index, CallOutcome outcome, Duration latency = Duration{1000}) {
-    policy_.begun(index, now_);
+    policy_.begun(index, now_ - latency);
     policy_.ended(index, {now_, outcome, latency});
   }
   void fail(std::uint32_t index, int times = 3) {
@@ -149,7 +151,48 @@ TEST_F(Ejections, DoNotHappenWhileAllFailTogether) {
   for (std::uint32_t index = 0; index < 10; ++index) {
     if (index != 4) fail(index, 1);
   }
+  EXPECT_EQ(policy_.ejected(), 0u) << "one lucky call makes no good example";
+  for (int call = 0; call < 60; ++call) report(4, CallOutcome::kSuccess);
+  for (std::uint32_t index = 0; index < 10; ++index) {
+    if (index != 4) fail(index, 1);
+  }
   EXPECT_EQ(policy_.ejected(), 9u);
+}
+
+// An overload, or a server behind all of them that fails, looks like this.
+TEST_F(Ejections, LeaveMostInUseWhileAllFailOftenAlike) {
+  for (const double share : {0.2, 0.4, 0.55, 0.7, 0.9}) {
+    detail::OutlierEjection policy{OutlierOptions{}, std::make_unique<RoundRobin>()};
+    ASSERT_TRUE(policy.set_endpoints(list_.specs).ok());
+    detail::RandomNumbers random{7};
+    double sum = 0;
+    constexpr int kCalls = 120'000;
+    for (int call = 0; call < kCalls; ++call) {
+      now_ += std::chrono::milliseconds{1};
+      const std::optional<std::uint32_t> index = policy.pick({.now = now_});
+      ASSERT_TRUE(index);
+      policy.begun(*index, now_);
+      const bool fails = random.between(0, 1) < share;
+      policy.ended(*index, {now_, fails ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration::zero()});
+      sum += static_cast<double>(policy.ejected());
+    }
+    EXPECT_LT(sum / kCalls, 2.5) << "mean of ejected servers when " << share << " of all calls fail";
+  }
+}
+
+TEST_F(Ejections, EndByNoCallThatBeganBeforeThem) {
+  serve();
+  const TimePoint began = now_;
+  policy_.begun(2, began);
+  now_ += seconds{1};
+  fail(2);
+  ASSERT_TRUE(policy_.is_ejected(2));
+  pass(seconds{10});
+  policy_.ended(2, {now_, CallOutcome::kFailure, now_ - began});
+  EXPECT_FALSE(policy_.is_ejected(2)) << "no probe was sent yet";
+  policy_.begun(2, now_);
+  policy_.ended(2, {now_, CallOutcome::kSuccess, Duration::zero()});
+  EXPECT_GT(policy_.share(2), 0);
 }
 
 TEST_F(Ejections, EndTogetherWhenTheFewThatAreLeftFailToo) {
@@ -187,7 +230,7 @@ TEST_F(Ejections, EndByOneCallAtATimeUntilOneSucceeds) {
   EXPECT_GT(policy_.share(2), 0);
   policy_.begun(2, now_);
   EXPECT_EQ(policy_.share(2), 0) << "one call finds out";
-  policy_.ended(2, {now_, CallOutcome::kIgnored, Duration{1000}});
+  policy_.ended(2, {now_, CallOutcome::kIgnored, Duration::zero()});
   EXPECT_GT(policy_.share(2), 0) << "that call said nothing";
   policy_.begun(2, now_);
   pass(seconds{9});
@@ -205,7 +248,7 @@ TEST_F(Ejections, AreCutShortWhenNoOtherCanBeReached) {
   policy_.begun(0, now_);
   EXPECT_EQ(policy_.pick({.now = now_}).value(), 1u)
       << "the next one, while a call finds out about the first";
-  policy_.ended(0, {now_, CallOutcome::kSuccess, Duration{1000}});
+  policy_.ended(0, {now_, CallOutcome::kSuccess, Duration::zero()});
   EXPECT_GT(policy_.share(0), 0);
   EXPECT_EQ(policy_.share(2), 0);
 }

@@ -26,7 +26,7 @@ namespace detail {
 /// hung costs one call. Returning, its share grows. Calls that still run on an ejected endpoint are not
 /// counted. An ejection takes twice as long as the one before.
 ///
-/// An outlier is worse than the others: while all endpoints in use fail together, none is ejected. If only
+/// An outlier is clearly worse than another endpoint: while all fail alike, none is ejected. If only
 /// few are in use then (`panic_share`), all ejections end. While no endpoint is in use, because the others
 /// cannot be reached, ejected endpoints are probed without waiting for their time.
 ///
@@ -62,8 +62,8 @@ class OutlierEjection final : public BalancingPolicy {
     bool has_probe = false;      // kProbed: a call is under way, and no other is let in
     std::uint8_t step = 0;       // kReturning: the share is so many tenths
     std::uint8_t ejections = 0;  // how often the time of an ejection has doubled, and one
-    TimePoint since{};           // kInUse: since it came back, or was counted down
-    double share = 1;            // as set_share() says
+    TimePoint since{};  // kInUse: since it came back, or was counted down; kProbed: begin of the probe
+    double share = 1;   // as set_share() says
   };
   /// Numbers of endpoints that set_share() gives a share, but for `ejected`, which counts all.
   struct Counts {

@@ -21,10 +21,12 @@ class OutlierRecords {
   void begun(std::uint32_t index) noexcept { ++records_[index].in_flight; }
   /// Records the end of a call. Returns true if the endpoint must be ejected now.
   bool note(std::uint32_t index, const CallReport& report) noexcept;
-  /// Returns true without evidence against an endpoint: its last call did not fail, nor did a large share of
-  /// its calls in this window.
-  bool looks_well(std::uint32_t index) const noexcept;
-  /// Forgets what an endpoint did, so that it is judged anew.
+  /// Returns true if `index` is clearly better than `outlier`: its last call did not fail, and in this window
+  /// and the one before the failed share of its calls was at most a third of the outlier's.
+  bool looks_well(std::uint32_t index, std::uint32_t outlier) const noexcept;
+  /// Judges an endpoint anew. The share of its calls that failed is kept for looks_well().
+  void restart(std::uint32_t index) noexcept;
+  /// Forgets every call of an endpoint that has ended.
   void forget(std::uint32_t index) noexcept;
 
  private:
@@ -34,9 +36,17 @@ class OutlierRecords {
     double last_mean = 0;  // of the window before, zero when there is none
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
+    std::uint32_t last_calls = 0;  // of the window before, or before a restart
+    std::uint32_t last_failures = 0;
     std::uint32_t failures_in_a_row = 0;
     std::uint32_t in_flight = 0;
+    /// Failed share of the last calls, of which each counts a sixteenth.
+    double recent = 0;
     TimePoint succeeded_at = TimePoint::min();
+
+    bool has_served() const noexcept { return succeeded_at != TimePoint::min(); }
+    /// Failed share of the calls of two windows; zero without calls.
+    double failed_share() const noexcept;
   };
 
   bool end_window(Record& record) noexcept;

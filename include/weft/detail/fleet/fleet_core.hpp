@@ -59,7 +59,7 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
 
   /// Records that an attempt goes to `member`, which stays until the attempt has ended. Returns the value for
   /// the parameter `reported` of ended().
-  bool begun(FleetMember& member) noexcept;
+  bool begun(FleetMember& member, TimePoint now) noexcept;
   void ended(FleetMember& member, bool reported, const CallReport& report) noexcept;
 
   /// Takes another attempt from the budget.
