@@ -25,7 +25,32 @@ struct UserId {
   int value;
 };
 
+/// Text that is made from anything.
+class Anything {
+ public:
+  Anything() = default;
+  template <typename T>
+  Anything(const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) text_ = value;
+  }
+  const std::string& text() const { return text_; }
+  bool operator==(const Anything& other) const { return text_ == other.text_; }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace weft::testing::aggregates
+
+template <>
+struct weft::CodecTraits<weft::testing::aggregates::Anything> {
+  using Wire = std::string;
+  static const std::string& to_wire(const weft::testing::aggregates::Anything& value) { return value.text(); }
+  static bool from_wire(const std::string& text, weft::testing::aggregates::Anything& value) {
+    value = text;
+    return true;
+  }
+};
 
 template <>
 struct weft::CodecTraits<weft::testing::aggregates::UserId> {
@@ -120,6 +145,78 @@ TEST(Aggregates, WithIdsInAllKindsOfValuesComeBackWhole) {
                     .list = {{13, UserId(14)}},
                     .last = UserId(15)};
   EXPECT_TRUE(comes_back(whole));
+}
+
+struct FromAnything {
+  Anything first;
+  int number;
+  Anything last;
+  bool operator==(const FromAnything&) const = default;
+};
+
+TEST(Aggregates, WithFieldsMadeFromAnythingComeBackWhole) {
+  EXPECT_EQ(detail::schema_text<FromAnything>(), "({string, i32, string})");
+  EXPECT_TRUE(comes_back(FromAnything{std::string("a"), 2, std::string("c")}));
+}
+
+// An id in front makes the count take another way.
+int global = 0;
+struct ReferenceBehindId {
+  UserId id;
+  int& number = global;
+};
+struct UnionBehindId {
+  UserId id;
+  union {
+    int number;
+    float real;
+  };
+};
+struct BitFieldBehindId {
+  UserId id;
+  unsigned bits : 3;
+};
+struct LongArrayBehindId {
+  UserId id;
+  char text[300];
+};
+
+TEST(Aggregates, AreRefusedInWordsAlsoBehindAnId) {
+  using detail::codec_detail::encode_problem;
+  using detail::codec_detail::Problem;
+  static_assert(encode_problem<ReferenceBehindId> == Problem::kReference);
+  static_assert(encode_problem<UnionBehindId> == Problem::kUnion);
+  static_assert(encode_problem<BitFieldBehindId> == Problem::kBitField);
+  static_assert(encode_problem<LongArrayBehindId> == Problem::kUncounted);
+}
+
+struct TaggedString : std::string {
+  bool tag = false;
+};
+struct TaggedView : std::string_view {
+  using basic_string_view::basic_string_view;
+  bool tag = false;
+};
+struct TaggedMap : std::map<int, int> {
+  bool tag = false;
+};
+struct TaggedOptional : std::optional<int> {
+  using optional::optional;
+  bool tag = false;
+};
+struct TaggedVariant : std::variant<int> {
+  using variant::variant;
+  bool tag = false;
+};
+struct TaggedPair : std::pair<int, int> {
+  bool tag = false;
+};
+
+TEST(Aggregates, DerivedFromValuesOfTheStandardLibraryAreRefused) {
+  static_assert(!detail::Encodable<TaggedString> && !detail::Encodable<TaggedView>);
+  static_assert(!detail::Encodable<TaggedMap> && !detail::Encodable<TaggedOptional>);
+  static_assert(!detail::Encodable<TaggedVariant> && !detail::Encodable<TaggedPair>);
+  static_assert(!detail::Decodable<std::vector<TaggedString>>);
 }
 
 TEST(Aggregates, HaveUpToThirtyTwoFields) {

@@ -246,7 +246,8 @@ consteval bool explain() {
       kProblem != Problem::kUncounted,
       "weft cannot encode this type: it has an aggregate whose fields cannot be counted, as with a field "
       "that "
-      "can be neither copied nor initialised by {}; specialise weft::CodecTraits for the aggregate");
+      "can be neither copied nor initialised by {}, or an id with an explicit constructor beside arrays of "
+      "256 elements; specialise weft::CodecTraits for the aggregate");
   static_assert(kProblem != Problem::kBitField,
                 "weft cannot encode this type: it has an aggregate with a bit-field; use an integer, or "
                 "specialise weft::CodecTraits");

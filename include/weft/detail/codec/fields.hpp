@@ -26,25 +26,37 @@ struct TypesOf {
   }
 };
 
+/// Bodies of conversions that only unevaluated expressions name. They need one: clang++ 19 counts a use of
+/// them inside a constructor of the standard library, and warns.
+[[noreturn]] inline void never_called() {
+  __builtin_unreachable();
+}
+
 /// Converts to any type of a field of `T`, also to one without a default constructor or with an explicit one.
 template <typename T>
 struct AnyField {
   template <typename U>
     requires(!std::is_base_of_v<U, T>)
-  operator U() const;
+  operator U() const {
+    never_called();
+  }
 };
 
 /// Converts to references only.
 struct AnyReference {
   template <typename U>
-  operator U&() const;
+  operator U&() const {
+    never_called();
+  }
 };
 
 /// Converts to unions only, also to one without a name.
 struct AnyUnion {
   template <typename U>
     requires(std::is_union_v<U>)
-  operator U() const;
+  operator U() const {
+    never_called();
+  }
 };
 
 /// Converts to the base classes of `T` only, so that it can initialise the first element of `T` only where
@@ -53,11 +65,16 @@ template <typename T>
 struct AnyBaseOf {
   template <typename U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  operator U() const;
+  operator U() const {
+    never_called();
+  }
 };
 
+/// Initialises a field that is made from anything, and no base class.
+struct Nothing {};
+
 template <typename T>
-inline constexpr bool has_base_class = requires { T{AnyBaseOf<T>{}}; };
+inline constexpr bool has_base_class = requires { T{AnyBaseOf<T>{}}; } && !requires { T{Nothing{}}; };
 
 /// `kInitialise<T, Last...>` says whether `T` can be initialised with `kCount` times `{}`, then a value of
 /// each of `Last`. An empty pair of braces never spreads over the elements of an array field.
@@ -131,6 +148,10 @@ class SlotCount {
  public:
   /// Zero when the fields cannot be counted.
   static consteval std::size_t fields() { return walk<0>(); }
+  /// Says whether a reference with an initializer follows the slots.
+  static consteval bool has_reference() { return has_reference(std::make_index_sequence<kSlots>{}); }
+  /// Says whether one of the slots is a union.
+  static consteval bool has_union() { return has_union(std::make_index_sequence<kSlots>{}); }
 
  private:
   /// Slots are searched up to this number, and up to the one that an object of this size can have.
@@ -166,6 +187,21 @@ class SlotCount {
   }
   static constexpr std::size_t kSlots = count_slots<0, false>();
 
+  template <std::size_t... kBefore>
+  static consteval bool has_reference(std::index_sequence<kBefore...>) {
+    return kSlots != 0 && requires { T{Any<kBefore>{}..., AnyReference{}}; };
+  }
+  template <std::size_t... kBefore, std::size_t... kAfter>
+  static consteval bool is_union(std::index_sequence<kBefore...>, std::index_sequence<kAfter...>) {
+    return requires { T{Any<kBefore>{}..., AnyUnion{}, Any<kAfter>{}...}; } &&
+           !requires { T{Any<kBefore>{}..., Nothing{}, Any<kAfter>{}...}; };
+  }
+  template <std::size_t... kPlaces>
+  static consteval bool has_union(std::index_sequence<kPlaces...>) {
+    return (... ||
+            is_union(std::make_index_sequence<kPlaces>{}, std::make_index_sequence<kSlots - kPlaces - 1>{}));
+  }
+
   /// The number of slots of the field whose first slot is `kSlot`: as many as one pair of braces replaces.
   template <std::size_t kSlot, std::size_t kWidth = 1>
   static consteval std::size_t width() {
@@ -188,17 +224,23 @@ class SlotCount {
   }
 };
 
+/// Says whether a field cannot be initialised by `{}`: one without an initializer, or the first with one.
 template <typename T>
-consteval std::size_t count_fields() {
+consteval bool needs_slots() {
   if constexpr (!requires { T{}; }) {
-    return SlotCount<T>::fields();
+    return true;
   } else {
     constexpr std::size_t kCount = count_braces<T>();
-    if constexpr (kCount <= CodecLimits::kFieldsMax && Braces<kCount>::template kInitialise<T, AnyField<T>>)
-      return SlotCount<T>::fields();  // the next field has an initializer of its own and cannot have {}
-    else
-      return kCount;
+    return kCount <= CodecLimits::kFieldsMax && Braces<kCount>::template kInitialise<T, AnyField<T>>;
   }
+}
+
+template <typename T>
+consteval std::size_t count_fields() {
+  if constexpr (needs_slots<T>())
+    return SlotCount<T>::fields();
+  else
+    return count_braces<T>();
 }
 
 /// The number of fields of the aggregate `T`; means something where field_fault<T> is kNone only.
@@ -276,10 +318,23 @@ enum class FieldFault : unsigned char {
   kBitField,
 };
 
-/// Looks for a union without a name, which a structured binding refuses. Others are found by their types.
+/// Looks for a union, which a structured binding refuses where it has no name.
 template <typename T, std::size_t... kBefore>
 consteval bool has_union(std::index_sequence<kBefore...>) {
-  return (... || Braces<kBefore>::template kInitialise<T, AnyUnion>);
+  if constexpr (needs_slots<T>())
+    return SlotCount<T>::has_union();
+  else
+    return (... || (Braces<kBefore>::template kInitialise<T, AnyUnion> &&
+                    !Braces<kBefore>::template kInitialise<T, Nothing>));
+}
+
+/// Looks for a reference behind the `kCount` fields that were counted.
+template <typename T, std::size_t kCount>
+consteval bool has_reference() {
+  if constexpr (needs_slots<T>())
+    return SlotCount<T>::has_reference();
+  else
+    return Braces<kCount>::template kInitialise<T, AnyReference>;
 }
 
 template <typename T>
@@ -294,7 +349,7 @@ consteval FieldFault find_field_fault() {
     constexpr std::size_t kCount = field_count<T>;
     if constexpr (kCount > CodecLimits::kFieldsMax)
       return FieldFault::kTooMany;
-    else if constexpr (Braces<kCount>::template kInitialise<T, AnyReference>)
+    else if constexpr (has_reference<T, kCount>())
       return FieldFault::kReference;
     else if constexpr (kCount == 0)
       return std::is_empty_v<T> ? FieldFault::kNone : FieldFault::kUncounted;
@@ -306,8 +361,7 @@ consteval FieldFault find_field_fault() {
       return FieldFault::kNone;
   }
 }
-/// Fault of the fields of `T`: only without one may the fields of the aggregate `T` may be counted or
-/// visited.
+/// Fault of the aggregate `T`. Its fields may be counted and visited only where this is kNone.
 template <typename T>
 inline constexpr FieldFault field_fault = find_field_fault<std::remove_cv_t<T>>();
 
