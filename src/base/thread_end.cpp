@@ -44,7 +44,9 @@ pthread_key_t key_of_ends() noexcept {
 bool run_at_thread_end(ThreadEnd& end) noexcept {
   if (first_end == nullptr) {
     const pthread_key_t key = key_of_ends();
-    if (key == kNoKey || key == kUnloaded || ::pthread_setspecific(key, &first_end) != 0) return false;
+    if (key == kNoKey || key == kUnloaded ||
+        ::pthread_setspecific(key, static_cast<const void*>(&first_end)) != 0)
+      return false;
   }
   end.next = first_end;
   first_end = &end;

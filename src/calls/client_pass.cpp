@@ -70,7 +70,8 @@ Status ClientPass::ask(CallRequest& request, MetadataView carried) {
 void ClientPass::end(const Status& outcome) noexcept {
   const LateEnd::Guard guard;
   const std::unique_ptr<ClientPass> self{this};
-  const Status told = outcome;  // an interceptor may destroy the call
+  // A copy: an interceptor may destroy the call, and `outcome` with it.
+  const Status told = outcome;  // NOLINT(performance-unnecessary-copy-initialization)
   const EndedCall ended{.method = method_,
                         .remote_endpoint = gate_.target(),
                         .status = told,

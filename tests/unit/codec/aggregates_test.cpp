@@ -226,4 +226,30 @@ TEST(Aggregates, HaveUpToThirtyTwoFields) {
   EXPECT_TRUE(comes_back(all));
 }
 
+struct Opaque {
+  int value = 0;
+};
+/// Hooks that would lose a part of the value.
+struct FillsACopy {
+  using Wire = int;
+  static int to_wire(const Opaque& from) { return from.value; }
+  static bool from_wire(int, Opaque) { return true; }
+};
+struct SendsTooMuch {
+  using Wire = std::int32_t;
+  static std::int64_t to_wire(const Opaque& from) { return from.value; }
+  static bool from_wire(std::int32_t, Opaque&) { return true; }
+};
+struct DecodesACopy {
+  static bool decode(detail::Decoder&, Opaque) { return true; }
+};
+using detail::codec_detail::DecodesObject;
+using detail::codec_detail::FillsObject;
+using detail::codec_detail::SendsWholeNumber;
+static_assert(FillsObject<CodecTraits<UserId>, UserId> && SendsWholeNumber<CodecTraits<UserId>, UserId>);
+static_assert(!FillsObject<FillsACopy, Opaque> && !SendsWholeNumber<SendsTooMuch, Opaque>);
+static_assert(!DecodesObject<DecodesACopy, Opaque>);
+static_assert(!std::is_copy_constructible_v<detail::Sizer> && !std::is_copy_constructible_v<detail::Encoder>);
+static_assert(!std::is_copy_constructible_v<detail::Decoder>);
+
 }  // namespace weft::testing::aggregates

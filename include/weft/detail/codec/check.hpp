@@ -22,6 +22,7 @@ enum class Problem : unsigned char {
   kUncounted,
   kBitField,
   kForeignContainer,
+  kOrderWithState,
   kNotAggregate,
   kWideVariant,
   kCompatibleInside,
@@ -92,6 +93,20 @@ consteval Problem creation_problem() {
     return Problem::kNoDefault;
   else
     return Problem::kNone;
+}
+
+/// A map or set that is decoded compares and hashes its keys by objects that it makes itself.
+template <typename T>
+consteval bool has_order_with_state() {
+  if constexpr (requires { typename T::key_compare; })
+    return !std::is_empty_v<typename T::key_compare>;
+  else if constexpr (requires {
+                       typename T::hasher;
+                       typename T::key_equal;
+                     })
+    return !std::is_empty_v<typename T::hasher> || !std::is_empty_v<typename T::key_equal>;
+  else
+    return false;
 }
 
 template <typename T, Direction kDirection>
@@ -173,8 +188,13 @@ consteval Problem find_problem() {
           creation_problem<std::pair<typename T::key_type, typename T::mapped_type>, kDirection>();
       if constexpr (kCreation != Problem::kNone)
         return kCreation;
+      else if constexpr (kDirection == Direction::kDecode && has_order_with_state<T>())
+        return Problem::kOrderWithState;
       else
         return Elements::all(Types<typename T::key_type, typename T::mapped_type>{});
+    } else if constexpr (kKind == Kind::kSet && kDirection == Direction::kDecode &&
+                         has_order_with_state<T>()) {
+      return Problem::kOrderWithState;
     } else if constexpr (kKind == Kind::kSequence || kKind == Kind::kSet || kKind == Kind::kOptional) {
       constexpr Problem kCreation = creation_problem<typename T::value_type, kDirection>();
       if constexpr (kCreation != Problem::kNone)
@@ -256,6 +276,10 @@ consteval bool explain() {
       "weft cannot encode this type: it has a class of a container's shape that is not of namespace std and "
       "may have data of its own; if it has none, specialise weft::is_codec_container as true, else "
       "weft::CodecTraits");
+  static_assert(kProblem != Problem::kOrderWithState,
+                "weft cannot decode this type: it has a map or set whose comparison or hash is a function "
+                "pointer or has data "
+                "of its own, which does not travel; use a class without data, such as std::less<>");
   static_assert(
       kProblem != Problem::kNotAggregate,
       "weft cannot encode this type: it has a class that is not an aggregate (constructors, private or "

@@ -64,6 +64,18 @@ struct Codec<T, Kind::kCompatible> {
   }
 };
 
+/// False for a to_wire() that returns a number which may not fit into Wire.
+template <typename Traits, typename T, typename Wire = typename Traits::Wire>
+concept SendsWholeNumber =
+    !std::is_arithmetic_v<Wire> || requires(const T& value) { Wire{Traits::to_wire(value)}; };
+/// False for a from_wire() that takes the object by value or as const, so that the result would be lost.
+template <typename Traits, typename T>
+concept FillsObject =
+    !requires(typename Traits::Wire wire, const T& out) { Traits::from_wire(std::move(wire), out); };
+/// The same for decode().
+template <typename Traits, typename T>
+concept DecodesObject = !requires(Decoder& from, const T& out) { Traits::decode(from, out); };
+
 template <typename T>
 struct Codec<T, Kind::kUserWire> {
   using Traits = CodecTraits<T>;
@@ -73,9 +85,17 @@ struct Codec<T, Kind::kUserWire> {
     size.without_runs([&] { size.add(static_cast<const Wire&>(Traits::to_wire(value))); });
   }
   static void encode(Encoder& to, const T& value) {
+    static_assert(
+        SendsWholeNumber<Traits, T>,
+        "weft cannot encode this type: its CodecTraits::to_wire() returns a number that CodecTraits::Wire "
+        "may not hold; make Wire as wide");
     to.write(static_cast<const Wire&>(Traits::to_wire(value)));
   }
   static bool decode(Decoder& from, T& out) {
+    static_assert(
+        FillsObject<Traits, T>,
+        "weft cannot decode this type: its CodecTraits::from_wire() takes the object by value or as const; "
+        "take it as T&");
     Wire wire = Wire();
     if (!from.read(wire)) return false;
     if (!Traits::from_wire(std::move(wire), out)) return from.fail(DecodeFault::kRefused);
@@ -101,6 +121,10 @@ struct Codec<T, Kind::kUser> {
   }
   static void encode(Encoder& to, const T& value) { Traits::encode(to, value); }
   static bool decode(Decoder& from, T& out) {
+    static_assert(
+        DecodesObject<Traits, T>,
+        "weft cannot decode this type: its CodecTraits::decode() takes the object by value or as const; take "
+        "it as T&");
     if (Traits::decode(from, out)) return true;
     return from.fault() != DecodeFault::kNone ? false : from.fail(DecodeFault::kRefused);
   }

@@ -40,6 +40,8 @@ class Decoder {
         end_(message.data() + message.size()),
         arena_(arena),
         memory_left_(CodecLimits::kMemoryFloorBytes + CodecLimits::kMemoryPerMessageByte * message.size()) {}
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
 
   /// Reads `out...`, one after the other.
   template <typename... Ts>

@@ -18,6 +18,8 @@ class Encoder {
   explicit Encoder(std::byte* message) : begin_(message), at_(message) {}
   /// The message is written without `runs`, which a Sizer has found, and places them.
   Encoder(std::byte* message, LentRuns& runs) : begin_(message), at_(message), lent_(&runs) {}
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
   /// Writes `values`, one after the other.
   template <typename... Ts>

@@ -17,6 +17,8 @@ class SchemaWriter {
  public:
   /// Appends to `text` as well, where there is one; it must outlive the writer.
   constexpr explicit SchemaWriter(std::string* text = nullptr) : text_(text) {}
+  SchemaWriter(const SchemaWriter&) = delete;
+  SchemaWriter& operator=(const SchemaWriter&) = delete;
 
   /// Appends the description of `T`.
   template <typename T>

@@ -21,6 +21,9 @@ class Sizer {
   Sizer() = default;
   /// Finds the runs that may be lent, too.
   explicit Sizer(LentRuns& runs) : found_(&runs) {}
+  /// A hook that took a copy would count for nothing.
+  Sizer(const Sizer&) = delete;
+  Sizer& operator=(const Sizer&) = delete;
 
   /// Counts `values`, one after the other.
   template <typename... Ts>
