@@ -18,7 +18,13 @@ weft::Task<> serve_one(ucx::Worker& server, ucx::Listener& listener) {
   if (!peer.ok()) co_return;
   const auto into = ucx::Memory::allocate(5);
   auto received = co_await ucx::stream_receive(*peer, into, ucx::StreamWait::kAll);
-  if (received.ok()) std::printf("a peer says %s\n", std::string{weft::as_text(into.bytes())}.c_str());
+  if (!received.ok()) co_return;
+  std::printf("a peer says %s\n", std::string{weft::as_text(into.bytes())}.c_str());
+  auto answered = co_await ucx::stream_send(*peer, into);
+  if (!answered.ok()) co_return;
+  // Fails when the peer closes, which the peer does after it has read the answer.
+  auto closed = co_await ucx::stream_receive(*peer, into, ucx::StreamWait::kAll);
+  static_cast<void>(closed);
 }
 // end: accept
 
@@ -31,7 +37,10 @@ weft::Task<> greet(ucx::Worker& client, const sockaddr_storage& at) {
   const auto hello = ucx::Memory::copy_of(weft::as_bytes("hello"));
   auto sent = co_await ucx::stream_send(*to, hello);
   if (!sent.ok()) co_return;
-  auto closed = co_await to->close();  // finishes what was sent first
+  const auto answer = ucx::Memory::allocate(5);  // a close may overtake "hello" until the answer is here
+  auto answered = co_await ucx::stream_receive(*to, answer, ucx::StreamWait::kAll);
+  if (!answered.ok()) co_return;
+  auto closed = co_await to->close();
   if (!closed.ok()) std::printf("%s\n", closed.status().to_string().c_str());
 }
 // end: connect

@@ -104,7 +104,7 @@ class Endpoint {
   /// kInvalidArgument for what is none.
   static Status check_address(Bytes address);
   /// Connects to the Listener at `address`. Otherwise it is the same, but a flush() is awaited before
-  /// anything is sent (docs/pitfalls/ucx.md).
+  /// anything is sent, and the peer's answer before close() (docs/pitfalls/ucx.md).
   static Result<Endpoint> connect(Worker& worker, const sockaddr* address, socklen_t size,
                                   EndpointOptions options = {});
   /// Accepts `request`, which is used up.
