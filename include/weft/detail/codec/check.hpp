@@ -278,8 +278,8 @@ consteval bool explain() {
       "weft::CodecTraits");
   static_assert(kProblem != Problem::kOrderWithState,
                 "weft cannot decode this type: it has a map or set whose comparison or hash is a function "
-                "pointer or has data "
-                "of its own, which does not travel; use a class without data, such as std::less<>");
+                "pointer or "
+                "has data of its own, which does not travel; use a class without data, such as std::less<>");
   static_assert(
       kProblem != Problem::kNotAggregate,
       "weft cannot encode this type: it has a class that is not an aggregate (constructors, private or "
