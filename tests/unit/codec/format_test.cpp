@@ -2,6 +2,7 @@
 // The bytes that docs/internals/codec.md promises, the schemas, and what holds at compile time.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <list>
 #include <map>
@@ -88,6 +89,11 @@ TEST(CodecFormat, EqualSchemasMeanEqualBytes) {
 TEST(CodecSchema, TextNamesTheStructure) {
   EXPECT_EQ((schema_text<int, std::string, std::pair<double, std::vector<std::byte>>>()),
             "(i32, string, {f64, [u8]})");
+  // Two clocks whose epochs differ are two types.
+  EXPECT_EQ((schema_text<std::chrono::sys_seconds, std::chrono::local_seconds>()),
+            "(time<duration<i64 x 1/1>>, other_time<duration<i64 x 1/1>>)");
+  EXPECT_TRUE(schema_text<std::chrono::file_clock::time_point>().starts_with("(file_time<"));
+  EXPECT_TRUE(schema_text<std::chrono::steady_clock::time_point>().starts_with("(steady_time<"));
   EXPECT_EQ(schema_text<>(), "()");
   EXPECT_EQ((schema_text<std::map<int, std::set<bool>>, std::multimap<char, std::u16string>>()),
             "(map[i32: set[bool]], multimap[char: [u16]])");

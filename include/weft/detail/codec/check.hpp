@@ -23,6 +23,7 @@ enum class Problem : unsigned char {
   kBitField,
   kForeignContainer,
   kOrderWithState,
+  kPolymorphicPointee,
   kNotAggregate,
   kWideVariant,
   kCompatibleInside,
@@ -204,7 +205,9 @@ consteval Problem find_problem() {
     } else if constexpr (kKind == Kind::kUnique) {
       using Value = std::remove_const_t<typename T::element_type>;
       constexpr Problem kCreation = creation_problem<Value, kDirection>();
-      if constexpr (kCreation != Problem::kNone)
+      if constexpr (std::is_polymorphic_v<Value> && !std::is_final_v<Value>)
+        return Problem::kPolymorphicPointee;
+      else if constexpr (kCreation != Problem::kNone)
         return kCreation;
       else
         return Elements::all(Types<Value>{});
@@ -276,6 +279,11 @@ consteval bool explain() {
       "weft cannot encode this type: it has a class of a container's shape that is not of namespace std and "
       "may have data of its own; if it has none, specialise weft::is_codec_container as true, else "
       "weft::CodecTraits");
+  static_assert(
+      kProblem != Problem::kPolymorphicPointee,
+      "weft cannot encode this type: it has a unique_ptr to a class with virtual functions, which may "
+      "point to a derived class whose members would be lost; make the class final, or send a "
+      "std::variant of the derived classes");
   static_assert(kProblem != Problem::kOrderWithState,
                 "weft cannot decode this type: it has a map or set whose comparison or hash is a function "
                 "pointer or "

@@ -125,8 +125,17 @@ struct Codec<T, Kind::kTimePoint> {
     out = T{since};
     return true;
   }
+  /// Clocks with another epoch have another name, because the ticks since it are all that travels.
   static constexpr void append_schema(SchemaWriter& to) {
-    to.put(T::clock::is_steady ? "steady_time<" : "time<");
+    using Clock = typename T::clock;
+    if constexpr (std::is_same_v<Clock, std::chrono::system_clock>)
+      to.put("time<");
+    else if constexpr (std::is_same_v<Clock, std::chrono::file_clock>)
+      to.put("file_time<");
+    else if constexpr (requires { requires Clock::is_steady; })
+      to.put("steady_time<");
+    else
+      to.put("other_time<");
     to.type<Since>();
     to.put(">");
   }
