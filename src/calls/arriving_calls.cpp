@@ -136,6 +136,10 @@ void ArrivingCalls::landed(ArrivingAttachment& attachment, std::size_t bytes) {
     return attachment.on_given_up();
   }
   if (!charge(attachment, attachment.received()) || !attachment.is_whole()) return;
+  if (attachment.deadline().expired(loop_.now())) {
+    remove(attachment);
+    return attachment.on_failed(Status::of<kTooLate>());
+  }
   leave(attachment);
   attachment.on_whole();
 }

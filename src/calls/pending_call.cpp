@@ -169,7 +169,11 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
   return {.outcome = Begun::Outcome::kSent};
 }
 
+// A late loop may be here before the timer of a call whose deadline has passed.
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
+  if (request_.deadline.expired(target_->loop().now())) {
+    return fail(late_status(request_, *target_, CancelReason::kDeadline));
+  }
   Begun begun;
   try {
     begun = out.begin(*this, body_bytes());

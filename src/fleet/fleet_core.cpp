@@ -10,6 +10,7 @@
 #include "fleet/check_options.hpp"
 #include "weft/detail/balancing/picked_of.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
@@ -169,12 +170,12 @@ bool FleetCore::told(FleetMember& member, std::uint64_t method, const Status& fa
   const Duration wait = failure.retry_after();
   if (wait <= Duration::zero() || !failure.unprocessed() || !options_.waits_as_told) return false;
   const TimePoint now = loop_.now();
-  member.quiet.tell(method, now + wait, now);
+  member.quiet.tell(method, saturated_sum(now, wait), now);
   return true;
 }
 
 Duration FleetCore::spread(Duration wait) noexcept {
-  return wait + std::chrono::duration_cast<Duration>(wait * random_.between(0, 0.25));
+  return saturated_sum(wait, scaled(wait, random_.between(0, 0.25)));
 }
 
 Status FleetCore::hopeless() const {

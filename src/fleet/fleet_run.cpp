@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fleet/check_options.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/calls/peer_says.hpp"
 #include "weft/detail/runtime/sleep.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
@@ -122,14 +123,14 @@ FleetStep FleetRun::choose() {
   }
   ++core_->counted().waits_told;
   wait_ = core_->spread(quiet);
-  if (deadline_.expired(core_->loop().now() + wait_)) wait_ = quiet;
+  if (deadline_.expired(saturated_sum(core_->loop().now(), wait_))) wait_ = quiet;
   waits_as_told_ = true;
   return FleetStep::to_wait();
 }
 
 Task<Result<void>> FleetRun::wait() {
   const TimePoint now = core_->loop().now();
-  if (wait_ > Duration::zero()) return wait_until(now + wait_, waits_as_told_);
+  if (wait_ > Duration::zero()) return wait_until(saturated_sum(now, wait_), waits_as_told_);
   return wait_until(now + FleetMember::kDialPatience, true);
 }
 

@@ -17,6 +17,7 @@
 #include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
 #include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/limits/backoff.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
@@ -111,7 +112,7 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
     folder_watch_ = ::inotify_add_watch(inotify_.get(), folder_.c_str(), kEvents);
     if (folder_watch_ < 0) {
       board_.fail(errno_status(Layer::kRuntime, "inotify_add_watch " + folder_, errno));
-      return loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
+      return loop_.arm(*this, saturated_sum(loop_.now(), backoff_.next(loop_.random().next())));
     }
     backoff_.reset();
     read_file();
@@ -153,7 +154,7 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
     folder_watch_ = -1;
     board_.fail(
         {StatusCode::kNotFound, Layer::kRuntime, "the folder " + folder_ + " is gone; make it again"});
-    loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
+    loop_.arm(*this, saturated_sum(loop_.now(), backoff_.next(loop_.random().next())));
   }
 
   void read_file() {
@@ -200,7 +201,7 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   void fail_for_memory() {
     reading_ = false;
     board_.fail(Status::of<kOutOfMemory>());
-    loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
+    loop_.arm(*this, saturated_sum(loop_.now(), backoff_.next(loop_.random().next())));
   }
 
   Loop& loop_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/detail/base/peer_text.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -103,11 +104,11 @@ Status BringUp::try_next() {
   }
   state_ = State::kAddress;
   attempt_ = {};
-  const Duration rest = end_by_ - loop_.now();
+  const Duration rest = saturated_difference(end_by_, loop_.now());
   if (rest <= Duration::zero())
     return give_verdict(Verdict::kDown, too_late("those before it took all the time"));
   attempt_.time = rest / static_cast<Duration::rep>(candidates_.left());
-  loop_.arm(*this, loop_.now() + attempt_.time);
+  loop_.arm(*this, saturated_sum(loop_.now(), attempt_.time));
   auto end = candidates_.provider().open(loop_, *this, candidates_.peer_offer());
   if (!end.ok()) return give_verdict(Verdict::kDown, end.status());
   end_ = *std::move(end);
@@ -178,8 +179,8 @@ Status BringUp::on_address(std::string_view address) {
 void BringUp::on_connected() {
   if (attempt_.ours != Verdict::kNone) return;
   if (attempt_.waits_for_us) {
-    const TimePoint whole = loop_.now() + attempt_.time;
-    end_by_ += std::max(whole - at(), Duration::zero());
+    const TimePoint whole = saturated_sum(loop_.now(), attempt_.time);
+    end_by_ = saturated_sum(end_by_, std::max(saturated_difference(whole, at()), Duration::zero()));
     loop_.arm(*this, whole);
   }
   or_fail(host_, [this] { return introduce(true); });

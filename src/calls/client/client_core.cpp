@@ -6,6 +6,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/client/check_options.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
@@ -91,6 +92,13 @@ void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hel
 
 void ClientCore::on_dial_failed(const Status& why) {
   if (state_ == State::kClosed) return;
+  if (!can_never_work(why)) return failed_to_connect(why);
+  ++counted_.connect_failures;
+  state_ = State::kIdle;
+  fail_waiting(why);
+}
+
+void ClientCore::failed_to_connect(const Status& why) {
   ++counted_.connect_failures;
   back_off();
   fail_waiting(why);
@@ -99,7 +107,7 @@ void ClientCore::on_dial_failed(const Status& why) {
 void ClientCore::back_off() {
   state_ = State::kBackoff;
   const TimePoint now = loop().now();
-  loop().arm(*this, now + reconnect_wait_.next(now, loop().random()));
+  loop().arm(*this, saturated_sum(now, reconnect_wait_.next(now, loop().random())));
 }
 
 void ClientCore::on_session_ready(Session& session) {
@@ -148,7 +156,7 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
     if (came_up) {
       back_off();
     } else if (state_ != State::kClosed) {
-      on_dial_failed(why.with_context([this] { return "connect to " + options_.connect; }));
+      failed_to_connect(why.with_context([this] { return "connect to " + options_.connect; }));
     }
   } else {
     closed_.take_over(session);

@@ -81,6 +81,7 @@ class ClientCore final : public CallTarget,
   void on_session_closed(Session& session, const Status& why) override;
   void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) override;
   void on_dial_failed(const Status& why) override;
+  void failed_to_connect(const Status& why);
   void on_timer() override;
 
   Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;

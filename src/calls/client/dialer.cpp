@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "calls/client/reachable_url.hpp"
 #include "calls/session.hpp"
 
 namespace weft::detail {
@@ -32,6 +33,12 @@ Status status_of(const std::exception_ptr& thrown) noexcept {
 
 }  // namespace
 
+bool can_never_work(const Status& why) noexcept {
+  const bool is_misuse =
+      why.code() == StatusCode::kInvalidArgument || why.code() == StatusCode::kUnimplemented;
+  return is_misuse && why.retry() == Retry::kNever;
+}
+
 // What is left of the last attempt goes first: it may have ended in this very turn.
 void Dialer::dial() {
   loop_.unschedule(reaper_);
@@ -54,6 +61,10 @@ Task<void> Dialer::attempt() {
   Result<Url> url = Url::parse(options_.connect);
   if (!url.ok()) {
     fail(url.status());
+    co_return;
+  }
+  if (const Status reachable = check_reachable(*url); !reachable.ok()) {
+    fail(reachable);
     co_return;
   }
   Result<Transport*> transport = transports_.find(*url);

@@ -12,6 +12,11 @@
 
 namespace weft::detail {
 
+/// Returns whether each further attempt will fail with `why` too, when the first one failed before it reached
+/// a server: the URL or another option is invalid, or this program has no transport for the scheme. Such an
+/// attempt costs a server nothing, so the next one needs no wait.
+bool can_never_work(const Status& why) noexcept;
+
 /// Hears how an attempt to connect went. Never called from inside Dialer::drop().
 class DialerOwner {
  public:

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
@@ -30,7 +31,7 @@ void ObeyRetryAfter::after(const EndedCall& call) noexcept {
   const Duration wait = call.status.retry_after();
   if (wait <= Duration::zero() || !call.status.unprocessed()) return;
   const TimePoint now = loop_.now();
-  quiet_.tell(detail::hash_name(call.method), now + wait, now);
+  quiet_.tell(detail::hash_name(call.method), detail::saturated_sum(now, wait), now);
 }
 
 }  // namespace weft

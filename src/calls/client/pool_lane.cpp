@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calls/call_path.hpp"
+#include "weft/detail/base/saturated.hpp"
 
 namespace weft::detail {
 
@@ -34,7 +35,7 @@ Duration jittered(Duration life, std::uint64_t random) {
 
 void PoolShared::back_off(TimePoint now) {
   if (now < quiet_until) return;
-  quiet_until = now + reconnect_wait.next(now, connections.loop.random());
+  quiet_until = saturated_sum(now, reconnect_wait.next(now, connections.loop.random()));
 }
 
 void PoolShared::came_up(TimePoint now) {
@@ -191,7 +192,7 @@ void PoolLane::on_over(PooledConnection& connection, const Status& why) {
   PooledConnections& of = from == State::kMaking ? all_.making : from == State::kUp ? all_.up : all_.leaving;
   all_.over.take(connection, of);
   if (from == State::kMaking) {
-    failed_to_connect(why);
+    failed_to_connect(why, !connection.has_session() && can_never_work(why));
   } else if (from == State::kUp) {
     ++shared_.counted.connections_lost;
     if (open_ == &connection.session()) open(nullptr);
@@ -200,10 +201,14 @@ void PoolLane::on_over(PooledConnection& connection, const Status& why) {
   work_soon();
 }
 
-void PoolLane::failed_to_connect(const Status& why) {
+void PoolLane::failed_to_connect(const Status& why, bool for_good) {
   ++shared_.counted.connect_failures;
   renewing_ = false;
-  shared_.is_troubled(why, now());
+  if (for_good) {
+    shared_.last_failure = why;
+  } else {
+    shared_.is_troubled(why, now());
+  }
   connect_waiters_.end(why);
   if (!may_pass(why) || (all_.up.empty() && !shared_.options.waits_for_ready)) waiting_.fail(why);
 }
@@ -242,7 +247,7 @@ void PoolLane::make_one() {
     all_.making.add(std::move(connection));
     made.make();
   } catch (const std::bad_alloc&) {
-    failed_to_connect(Status::of<kOutOfMemory>());
+    failed_to_connect(Status::of<kOutOfMemory>(), false);
   }
 }
 

@@ -112,7 +112,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void leave(PooledConnection& connection);
   void retire_expired();
   void arm_timer();
-  void failed_to_connect(const Status& why);
+  void failed_to_connect(const Status& why, bool for_good);
   /// A connection that took calls was lost, or was told to go away.
   void was_lost(const PooledConnection& connection, const Status& why);
   /// Made since the trouble began.

@@ -69,6 +69,8 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   State ended_from() const { return ended_from_; }
   /// Returns the session of one that came up.
   Session& session() { return *session_; }
+  /// It has reached a server.
+  bool has_session() const { return session_ != nullptr; }
   std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().table().size() : 0; }
   /// Time of the hello, of one that came up.
   TimePoint up_since() const { return up_since_; }

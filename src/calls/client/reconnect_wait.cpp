@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/client/reconnect_wait.hpp"
 
+#include "weft/detail/base/saturated.hpp"
+
 namespace weft::detail {
 
 Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
@@ -9,7 +11,7 @@ Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
   connected_at_.reset();
   const Duration wait = backoff_.next(random.next());
   if (!was_connected || spread_ == Duration::zero()) return wait;
-  return wait + std::chrono::duration_cast<Duration>(spread_ * random.between(0, 1));
+  return saturated_sum(wait, scaled(spread_, random.between(0, 1)));
 }
 
 }  // namespace weft::detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -12,7 +13,7 @@ namespace {
 
 /// Many who were told the same time to wait do not come back together.
 Duration spread(Duration told, RandomNumbers& random) {
-  return told + std::chrono::duration_cast<Duration>(told * random.between(0, 0.25));
+  return saturated_sum(told, scaled(told, random.between(0, 0.25)));
 }
 
 }  // namespace

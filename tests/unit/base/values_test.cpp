@@ -40,6 +40,15 @@ TEST(Times, AddUpToTheNearestTimeThereIs) {
   static_assert(scaled(Duration::max(), -2) == Duration::min());
 }
 
+TEST(Deadline, AddsTheLongestAndTheShortestTimes) {
+  EXPECT_TRUE(Deadline::after(TimePoint::max() - 1ns, 1s).is_infinite());
+  EXPECT_TRUE(Deadline::after(kNow, kNoTimeout).is_infinite());
+  EXPECT_TRUE(Deadline::after(TimePoint{}, kNoTimeout).is_infinite());
+  EXPECT_TRUE(Deadline::after(kNow, Duration::min()).expired(kNow));
+  EXPECT_TRUE(Deadline::after(TimePoint{} - 1s, Duration::min()).expired(kNow));
+  EXPECT_EQ(Deadline{TimePoint::min()}.remaining(kNow), Duration::zero());
+}
+
 TEST(Deadline, WithoutATimeItIsInfiniteAndNeverExpires) {
   constexpr Deadline deadline;
   EXPECT_TRUE(deadline.is_infinite());

@@ -15,7 +15,7 @@ constexpr Duration saturated_sum(Duration a, Duration b) {
 }
 
 /// Returns `at + by`, or the nearest TimePoint there is. kNoTimeout after any time is TimePoint::max(). All
-/// arithmetic on times that options or peers have a part in goes through this and its like.
+/// arithmetic on times from options or peers uses these functions.
 constexpr TimePoint saturated_sum(TimePoint at, Duration by) {
   if (by == kNoTimeout) return TimePoint::max();
   return TimePoint{saturated_sum(at.time_since_epoch(), by)};

@@ -21,10 +21,13 @@ class Deadline {
   constexpr explicit Deadline(TimePoint at) : at_(at) {}
 
   static constexpr Deadline infinite() { return Deadline{}; }
-  /// `now + timeout`, or infinite where that would overflow.
+  /// `now + timeout`; infinite, or the earliest time there is, where that would overflow.
   static constexpr Deadline after(TimePoint now, Duration timeout) {
-    if (timeout >= TimePoint::max() - now) return infinite();
-    return Deadline{now + timeout};
+    Duration::rep at = 0;
+    if (__builtin_add_overflow(now.time_since_epoch().count(), timeout.count(), &at)) [[unlikely]] {
+      return timeout > Duration::zero() ? infinite() : Deadline{TimePoint::min()};
+    }
+    return Deadline{TimePoint{Duration{at}}};
   }
 
   constexpr bool is_infinite() const { return at_ == TimePoint::max(); }
@@ -33,7 +36,7 @@ class Deadline {
   /// Returns the time that is left, never negative; Duration::max() when infinite.
   constexpr Duration remaining(TimePoint now) const {
     if (is_infinite()) return Duration::max();
-    return std::max(Duration::zero(), Duration{at_ - now});
+    return expired(now) ? Duration::zero() : Duration{at_ - now};
   }
   constexpr Deadline earlier(Deadline other) const { return at_ < other.at_ ? *this : other; }
   friend constexpr bool operator==(Deadline, Deadline) = default;
