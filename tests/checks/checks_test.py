@@ -11,7 +11,7 @@ from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
 from layers import judge_program, unused_edges
-from plain_english import phrases_in
+from plain_english import comment_text, page_text, phrases_in
 from project_files import project_files
 from public_names import code_of_page, declarations, declared_name
 from rules import clauses_in_place_of_subjects, names_in_unnamed_spaces
@@ -93,7 +93,11 @@ class DocComments(unittest.TestCase):
 class PlainEnglish(unittest.TestCase):
     def test_phrases_are_found_across_lines_of_comments_and_not_in_code(self) -> None:
         text = 'int somebody = 1;\n/// Bytes of\n/// which none is left, for ever.\nauto text = "so many";\n'
-        self.assertEqual(phrases_in(text), ["of which", "for ever"])
+        self.assertEqual(phrases_in(comment_text(text)), ["of which", "for ever"])
+
+    def test_phrases_of_pages_are_found_across_lines_and_not_in_code(self) -> None:
+        text = "Bytes of\nwhich `so many` are\n\n```cpp\n// for ever\n```\nread, and nobody waits.\n"
+        self.assertEqual(phrases_in(page_text(text)), ["of which", "nobody"])
 
 
 HEADER = """

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts phrases without a noun in the comments of the library, which make sentences hard to understand.
+"""Counts phrases without a noun, which make sentences hard to understand, in comments of the library and in the pages.
 
 plain_english.py            lists the phrases, and their number per 1,000 words
-plain_english.py --accept   writes the current numbers into plain_english.txt, where these are lower
+plain_english.py --accept   writes the current numbers into the two lists, where these are lower
 
-Comments should read like the documentation of gRPC, Tokio or LevelDB: concrete nouns, active verbs, standard terms.
-plain_english.txt holds the number of phrases that each file still has. A number may only shrink.
+Comments and pages should read like the documentation of gRPC, Tokio or LevelDB: concrete nouns, active verbs, standard terms.
+plain_english.txt holds the number of phrases that each source file still has, plain_english_pages.txt that of each page. A number
+may only shrink.
 """
 
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from project_files import ROOT, cpp_files, read
+from project_files import ROOT, cpp_files, project_files, read
 
-RATCHET = pathlib.Path(__file__).with_name("plain_english.txt")
 PHRASES = """
     so many|so much|as many as may|what (?:is|was|were|comes|came|has|had|it|they|he|she)|whoever|whatever|
     who (?:is|has|waits|had|makes|wants|looks)|those that|all that|that is there|that are there|of which|of whom|nobody|somebody|
@@ -24,6 +25,7 @@ PHRASES = """
 """
 PHRASE = re.compile(r"\b(?:" + "".join(PHRASES.split("\n")).replace("    ", "") + r")\b", re.IGNORECASE)
 COMMENT = re.compile(r"//+<?(.*)")
+CODE = re.compile(r"^[ \t]*```.*?^[ \t]*```[^\n]*$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
 def comment_text(text: str) -> str:
@@ -31,54 +33,91 @@ def comment_text(text: str) -> str:
     return " ".join(" ".join(COMMENT.findall(text)).split())
 
 
-def phrases_in(text: str) -> list[str]:
-    return PHRASE.findall(comment_text(text))
+def page_text(text: str) -> str:
+    """The words of a page, without code."""
+    return " ".join(CODE.sub("", text).split())
+
+
+def phrases_in(words: str) -> list[str]:
+    return PHRASE.findall(words)
 
 
 def library_files() -> list[pathlib.Path]:
     return [path for path in cpp_files() if path.parts[0] in ("include", "src")]
 
 
-def counts() -> dict[str, int]:
-    found = {path.as_posix(): len(phrases_in(read(path))) for path in library_files()}
-    return {path: count for path, count in found.items() if count > 0}
+def pages() -> list[pathlib.Path]:
+    return [path for path in project_files() if path.suffix == ".md"]
 
 
-def allowed() -> dict[str, int]:
-    lines = (line.split() for line in RATCHET.read_text(encoding="utf-8").splitlines() if line and line[0] != "#")
-    return {path: int(count) for path, count in lines}
+@dataclass(frozen=True)
+class Ratchet:
+    """Files of one kind, and the list of the phrases that each may have."""
+
+    kind: str
+    limits_file: str
+    files: Callable[[], list[pathlib.Path]]
+    words_of: Callable[[str], str]
+
+    def path(self) -> pathlib.Path:
+        return pathlib.Path(__file__).with_name(self.limits_file)
+
+    def found_in(self, path: pathlib.Path) -> list[str]:
+        return phrases_in(self.words_of(read(path)))
+
+    def counts(self) -> dict[str, int]:
+        found = {path.as_posix(): len(self.found_in(path)) for path in self.files()}
+        return {path: count for path, count in found.items() if count > 0}
+
+    def allowed(self) -> dict[str, int]:
+        lines = (line.split() for line in self.path().read_text(encoding="utf-8").splitlines() if line and line[0] != "#")
+        return {path: int(count) for path, count in lines}
+
+    def problems(self) -> Iterator[str]:
+        command = f"run {pathlib.Path(__file__).relative_to(ROOT)} --accept"
+        limits = self.allowed()
+        for path, count in self.counts().items():
+            limit = limits.pop(path, 0)
+            if count > limit:
+                found = ", ".join(sorted({phrase.lower() for phrase in self.found_in(pathlib.Path(path))}))
+                yield f"{path}: {count} phrases without a noun, {limit} are allowed; say it with concrete nouns: {found}"
+            elif count < limit:
+                yield f"{path}: has {count} now; {command}"
+        for path in limits:
+            yield f"{path}: has no phrase of the list now; {command}"
+
+    def accept(self) -> None:
+        limits = self.allowed() if self.path().exists() else {}
+        lines = [f"{path} {min(count, limits.get(path, count))}" for path, count in sorted(self.counts().items())]
+        head = f"# Phrases without a noun in the {self.kind}; see plain_english.py. A number may only shrink."
+        self.path().write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+
+    def report(self) -> None:
+        for path in self.files():
+            for phrase in self.found_in(path):
+                print(f"{path}: {phrase}")
+        total = sum(self.counts().values())
+        words = sum(len(self.words_of(read(path)).split()) for path in self.files())
+        print(f"{total} phrases in {words} words of the {self.kind}: {1000 * total / words:.1f} per 1,000")
+
+
+RATCHETS = (
+    Ratchet("comments of each file", "plain_english.txt", library_files, comment_text),
+    Ratchet("pages", "plain_english_pages.txt", pages, page_text),
+)
 
 
 def problems() -> Iterator[str]:
-    limits = allowed()
-    for path, count in counts().items():
-        limit = limits.pop(path, 0)
-        if count > limit:
-            found = ", ".join(sorted({phrase.lower() for phrase in phrases_in(read(pathlib.Path(path)))}))
-            yield f"{path}: {count} phrases without a noun, {limit} are allowed; say it with concrete nouns: {found}"
-        elif count < limit:
-            yield f"{path}: has {count} now; run {pathlib.Path(__file__).relative_to(ROOT)} --accept"
-    for path in limits:
-        yield f"{path}: has no phrase of the list now; run {pathlib.Path(__file__).relative_to(ROOT)} --accept"
-
-
-def accept() -> None:
-    limits = allowed() if RATCHET.exists() else {}
-    lines = [f"{path} {min(count, limits.get(path, count))}" for path, count in sorted(counts().items())]
-    head = "# Phrases without a noun in the comments of each file; see plain_english.py. A number may only shrink."
-    RATCHET.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    for ratchet in RATCHETS:
+        yield from ratchet.problems()
 
 
 def main() -> int:
-    if sys.argv[1:] == ["--accept"]:
-        accept()
-        return 0
-    total = sum(counts().values())
-    words = sum(len(comment_text(read(path)).split()) for path in library_files())
-    for path in library_files():
-        for phrase in phrases_in(read(path)):
-            print(f"{path}: {phrase}")
-    print(f"{total} phrases in {words} words of comments: {1000 * total / words:.1f} per 1,000")
+    for ratchet in RATCHETS:
+        if sys.argv[1:] == ["--accept"]:
+            ratchet.accept()
+        else:
+            ratchet.report()
     return 0
 
 
