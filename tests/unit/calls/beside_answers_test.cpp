@@ -74,7 +74,7 @@ class BesideManyAnswers : public ::testing::Test {
       call.hold();
       ran.push_back(call.id());
       if (given_bytes != 0) call.context().set_attachment(Buffer::try_allocate(given_bytes).value());
-      if (call.begin_answer(0) != nullptr) call.end_answer();
+      if (call.begin_answer(body_bytes) != nullptr) call.end_answer();
       call.let_go();
     };
     MethodEntry plain{{kPlain, kSchema, "plain", &text_schema}, {}};
@@ -84,6 +84,7 @@ class BesideManyAnswers : public ::testing::Test {
     methods_ = MethodTable::build({give, plain}).value();
     ran.clear();
     given_bytes = kBytes;
+    body_bytes = 0;
     begin({});
   }
   void begin(const RpcLimits& limits) {
@@ -128,6 +129,7 @@ class BesideManyAnswers : public ::testing::Test {
 
   inline static std::vector<std::uint64_t> ran;
   inline static std::size_t given_bytes = 0;
+  inline static std::uint32_t body_bytes = 0;
   std::optional<MethodTable> methods_;
   std::optional<SessionRig> rig_;
 };
@@ -182,6 +184,30 @@ TEST_F(BesideManyAnswers, CallsThatComeWithTheEndOfThatDoNotPassThoseThatWait) {
   EXPECT_EQ(ran, (Ids{100, 101}));
 }
 
+// Once answers have filled the outbox there is room again before the outbox has drained so far that those
+// that wait are taken.
+TEST_F(BesideManyAnswers, CallsThatComeBeforeTheOutboxHasDrainedDoNotPassThoseThatWait) {
+  constexpr std::size_t kHighWater = 100'000;
+  begin({.outbox_high_water = kHighWater});
+  crowd();
+  rig_->peer_sends(request(100) + request(101) + request(102));
+  ASSERT_EQ(ran, Ids{});
+  given_bytes = 0;
+  body_bytes = 2 * kHighWater;
+  rig_->carrier().set_room(4096);
+  rig_->peer_sends(cancel(1));
+  ASSERT_EQ(ran, Ids{100}) << "its answer fills the outbox";
+  const std::size_t queued = rig_->session().connection().outbox().queued_bytes();
+  ASSERT_GT(queued, kHighWater);
+  rig_->carrier().set_room(queued - kHighWater * 3 / 4);
+  rig_->peer_sends(request(103));
+  EXPECT_EQ(ran, Ids{100});
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->run_until_idle();
+  EXPECT_EQ(ran, (Ids{100, 101, 102, 103}));
+  EXPECT_TRUE(rig_->session().connection().receives());
+}
+
 TEST_F(BesideManyAnswers, CallsThatAreLongPutOffWhatFollowsThem) {
   crowd();
   rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 100, .method = kGive, .schema = kSchema}.header(),
@@ -191,6 +217,27 @@ TEST_F(BesideManyAnswers, CallsThatAreLongPutOffWhatFollowsThem) {
   given_bytes = 0;
   answers_within(150s);
   EXPECT_EQ(ran, (Ids{100, 101}));
+}
+
+// A side that reads nothing asks nothing either: two such sides would wait for each other for ever.
+TEST_F(BesideManyAnswers, WhileCallsArePutOffNoOwnCallBeginsAndThenItDoes) {
+  crowd();
+  Target target{*rig_};
+  rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 100, .method = kGive, .schema = kSchema}.header(),
+                               std::string(RequestsSetAside::kBodyMax + 1, 'a')));
+  ASSERT_FALSE(rig_->session().connection().receives());
+  TextCall own{target};
+  ASSERT_TRUE(own.begin());
+  ASSERT_EQ(target.waiting, &own) << "its answer would not be read";
+  given_bytes = 0;
+  answers_within(150s);
+  EXPECT_EQ(ran, Ids{100});
+  ASSERT_TRUE(rig_->session().has_room());
+  target.admit();
+  const SentFrame request = rig_->sent_frame();
+  EXPECT_EQ(request.header.type, wire::FrameType::kRequest);
+  rig_->peer_sends(answer_bytes(request.header.id, "and back"));
+  EXPECT_EQ(own.answer(), "and back");
 }
 
 TEST_F(BesideManyAnswers, CallsThatWaitAreRefusedBeforeAGoawayThatSaysHowMuchWasTaken) {

@@ -175,6 +175,12 @@ TEST_F(ClientCores, AServerThatDoesNotSayHelloInTimeIsLeftAndItsCallsSayThatThey
   pass(2s);
   expect_unprocessed(call, "connect to fake://there:1");
   EXPECT_EQ(core_->stats().connections, 0u);
+  TextCall next{*core_};
+  ASSERT_TRUE(next.begin());
+  pass(20ms);
+  ASSERT_EQ(transport_->attempts, 2) << "they do not try again";
+  EXPECT_EQ(sent(greeted()).size(), 1u);
+  EXPECT_EQ(core_->stats().connections, 1u);
 }
 
 TEST_F(ClientCores, ToldToGoAwayTheyMakeNewCallsElsewhereAndTheOldConnectionEndsItsOwn) {
@@ -221,6 +227,59 @@ TEST_F(ClientCores, ALostConnectionFailsItsCallsAndIsMadeAgainForTheNextOne) {
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].body, "next") << "what was lost is not sent again";
   EXPECT_EQ(core_->stats().connections, 2u);
+}
+
+// A server that tells each connection to go away, and answers nothing there, would have the client keep all
+// of them.
+TEST_F(ClientCores, KeepEightConnectionsOfAServerThatSendsThemAllAway) {
+  constexpr std::size_t kKept = 8;
+  constexpr std::size_t kAll = 2 * kKept;
+  std::vector<std::unique_ptr<TextCall>> calls;
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < kAll; ++i) {
+    calls.push_back(std::make_unique<TextCall>(*core_));
+    ASSERT_TRUE(calls.back()->begin());
+    if (i != 0) pass(20ms);
+    FakeCarrier& carrier = greeted();
+    ASSERT_EQ(transport_->carriers.size(), i + 1);
+    const std::vector<SentFrame> requests = sent(carrier);
+    ASSERT_EQ(requests.size(), 1u);
+    ids.push_back(requests[0].header.id);
+    say(carrier, goaway_bytes(0));
+  }
+  for (std::size_t i = 0; i < kAll; ++i) {
+    SCOPED_TRACE(i);
+    if (i >= kAll - kKept) {
+      EXPECT_FALSE(calls[i]->done()) << "it is one of the last, and waits for its answer";
+      say(*transport_->carriers[i], answer_bytes(ids[i], "late"));
+      EXPECT_EQ(calls[i]->answer(), "late");
+      continue;
+    }
+    EXPECT_EQ(calls[i]->woken(), 1);
+    const Status failure = calls[i]->take_failure();
+    EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(failure.message(), HasSubstr("one connection after the other"));
+  }
+  EXPECT_EQ(core_->stats().calls_in_flight, 0u);
+}
+
+// A server that drains says so first, and says how much it took when it closes.
+TEST_F(ClientCores, TheLaterGoawayOfAServerEndsTheCallsThatItDidNotTake) {
+  TextCall taken{*core_, "taken"};
+  ASSERT_TRUE(taken.begin());
+  loop_->run_until_idle();
+  ASSERT_FALSE(transport_->carriers.empty());
+  FakeCarrier& first = *transport_->carriers.back();
+  say(first, testing::hello_bytes());
+  const std::size_t bytes = first.take_sent().size();
+  TextCall late{*core_, "late"};
+  ASSERT_TRUE(late.begin());
+  ASSERT_EQ(sent(first).size(), 1u);
+  say(first, goaway_bytes(0, "soon"));
+  EXPECT_FALSE(late.done());
+  say(first, goaway_bytes(bytes, "now"));
+  expect_unprocessed(late, "now");
+  EXPECT_FALSE(taken.done()) << "the server has it, and may answer";
 }
 
 TEST_F(ClientCores, ThatAreClosedCancelWhatWaitsAndWhatIsUnderWayAndRefuseTheRest) {

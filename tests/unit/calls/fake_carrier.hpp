@@ -87,6 +87,11 @@ class FakeCarrier final : public BaseCarrier {
   std::optional<Landing::Kind> place_ahead() const { return place_ahead_; }
   int reclaimed() const { return reclaimed_; }
   int reclaimed_ahead() const { return reclaimed_ahead_; }
+  /// Takes memory for so many bytes each way now, and none later.
+  void reserve(std::size_t bytes) {
+    arrived_.reserve(bytes);
+    sent_.reserve(bytes);
+  }
   std::string take_sent() { return std::exchange(sent_, {}); }
   /// Notes in `shown`, which outlives it, how many segments each send() is shown from now on.
   void note_segments_in(std::vector<std::size_t>& shown) { shown_ = &shown; }

@@ -158,6 +158,25 @@ TEST_F(RepeatedCalls, OneThatMayHaveRunIsBegunAgainOnlyIfThatDoesNoHarm) {
   EXPECT_EQ(target_.waiting, &by_option);
 }
 
+TEST_F(RepeatedCalls, OneThatMayHaveRunIsToldHowLongToWaitByTheServerThatRefusesItThen) {
+  Repeated call{target_, kIdempotent};
+  ASSERT_TRUE(call.begin());
+  EXPECT_EQ(first_.sent().size(), 1u);
+  cut();
+  ASSERT_EQ(target_.waiting, &call);
+  target_.admit(second_);
+  wire::AnswerHead head{.code = StatusCode::kResourceExhausted, .layer = Layer::kRpc};
+  head.id = second_.sent_frame().header.id;
+  head.flags |= wire::FrameFlags::kUnprocessed;
+  head.retry_after_ms = 700;
+  second_.peer_sends(frame_bytes(head.header(), "too many calls run"));
+  first_.run_until_idle();
+  const Status failure = call.take_failure();
+  EXPECT_EQ(failure.code(), StatusCode::kResourceExhausted);
+  EXPECT_FALSE(failure.unprocessed()) << "the first server may have run it";
+  EXPECT_EQ(failure.retry_after(), 700ms);
+}
+
 TEST_F(RepeatedCalls, OneWhoseBodyIsGoneOrThatWasRepeatedEnoughFails) {
   first_.carrier().set_room(0);
   CallDetails without_body{CallOptions{}, false};
