@@ -3,22 +3,32 @@
 """Measures how many small faults in sessions, admission, gates, streams and pools the tests notice.
 
 Chooses mutants by a seed, compiles them all into one copy of the project with a switch each, and runs the test
-programs once for each mutant until one of them fails. Prints the mutants that no test noticed. A run takes between
-half an hour and two hours on two cores; the whole check of the project does not include it.
+programs, the quick ones first, once for each mutant until one of them fails. A failure counts if it comes again.
+Prints the mutants that no test noticed. Mutants that change no behaviour are listed in equivalent.txt with a reason,
+and others stand in for them. The whole check of the project does not include a run: it takes an hour on two cores.
 
     tests/mutation/run.py                   100 mutants, the copy and the results in build/mutation
     tests/mutation/run.py --only 17 23      these mutants of the same choice again, after a test was added
+    tests/mutation/run.py --source COPY --binary COPY/build/release
+                                            the mutants in COPY, a copy of the project with a complete build:
+                                            only changed files are compiled again
 """
 
 import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import hashlib
 import json
 import os
 import pathlib
-import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import sites
@@ -31,12 +41,13 @@ GROUPS = {
     "streams": r"src/calls/(stream_\w+|incoming_items|item_queue|arrived_items|put_items|exchange_\w+|served_exchange)\.(cpp|hpp)",
     "pool": r"src/calls/client/\w+\.(cpp|hpp)",
 }
-# In the order in which they are run: the quick ones first.
 PROGRAMS = [
-    "calls_unit_test", "items_model_test", "streams_model_test", "gates_test", "streams_simulation_test", "rpc_acceptance_test",
-    "push_test", "threads_client_test", "threads_streams_test", "faults_test", "hostile_server_test", "hostile_called_test",
-    "hostile_serving_test", "hostile_streams_test", "waiting_handlers_test", "announced_frames_test", "greedy_server_test",
-    "simulation_test", "flood_test", "incoming_model_test", "transfers_model_test", "access_test",
+    "access_test", "announced_frames_test", "calls_unit_test", "callbacks_test", "carrier_streams_test", "conformance_test",
+    "faults_test", "fleet_client_test", "flood_test", "gates_test", "greedy_server_test", "hostile_called_test",
+    "hostile_server_test", "hostile_serving_test", "hostile_streams_test", "incoming_model_test", "items_model_test",
+    "lifecycle_test", "lost_items_test", "memory_sweep_test", "pieces_over_test", "process_memory_test", "push_test",
+    "rpc_acceptance_test", "rpc_counting_test", "simulation_test", "stranger_test", "streams_model_test",
+    "streams_simulation_test", "threads_client_test", "threads_streams_test", "transfers_model_test", "waiting_handlers_test",
 ]
 SWITCHES = """#pragma once
 #include <cstdlib>
@@ -44,25 +55,47 @@ namespace weft_mutation {
 inline const int chosen = std::getenv("MUTANT") != nullptr ? std::atoi(std::getenv("MUTANT")) : -1;
 inline bool is_on(int mutant) { return chosen == mutant; }
 }  // namespace weft_mutation
+// What a switch of a mutant may cause.
+#pragma GCC diagnostic ignored "-Wparentheses"
 """
-COMPILE_ERROR = re.compile(r"source/(src/[\w/.]+):(\d+):\d+: error")
+INCLUDE = '#include "mutation_switches.hpp"'
+COMPILE_ERROR = re.compile(r"(src/[\w/.]+):(\d+):\d+: error")
+# A test that takes a mutant's memory or writes without end fails on its own, not the machine.
+MEMORY_MAX = 12 << 30
+FILE_MAX = 2 << 30
 COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tests", "tools", "bench", "examples", "docs", "README.md"]
 
 
-def choose(count: int, seed: int) -> list[sites.Site]:
-    """The same number of mutants of each group, as far as a group has enough of them."""
+def read_equivalent() -> dict[str, str]:
+    """The reasons of the listed mutants by their identity: one mutant takes a line, and its reason the indented lines below."""
+    reasons: dict[str, str] = {}
+    identity = ""
+    for line in (ROOT / "tests" / "mutation" / "equivalent.txt").read_text().splitlines():
+        if line.startswith(" ") and identity:
+            reasons[identity] = (reasons[identity] + " " + line.strip()).strip()
+        elif line and not line.startswith("#"):
+            identity = line
+            reasons[identity] = ""
+    return reasons
+
+
+def choose(count: int, seed: int, without: set[str]) -> list[sites.Site]:
+    """The same number of mutants of each group, as far as a group has enough of them.
+
+    A mutant's place in the order of its group depends on its own code alone, so that a change elsewhere changes little.
+    """
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.?pp"))
     chosen: list[sites.Site] = []
-    chance = random.Random(seed)
     for at, pattern in enumerate(GROUPS.values()):
         of_group = [
             site
             for path in files
             if re.fullmatch(pattern, path)
             for site in sites.find_sites(path, (ROOT / path).read_text())
+            if site.identity() not in without
         ]
-        wanted = (count - len(chosen)) // (len(GROUPS) - at)
-        chosen += chance.sample(of_group, min(wanted, len(of_group)))
+        of_group.sort(key=lambda site: hashlib.sha256(f"{seed} {site.identity()}".encode()).digest())
+        chosen += of_group[: (count - len(chosen)) // (len(GROUPS) - at)]
     return chosen
 
 
@@ -80,28 +113,28 @@ def write_copy(source: pathlib.Path, mutants: dict[int, sites.Site]) -> None:
             copy = source / relative
             copy.parent.mkdir(parents=True, exist_ok=True)
             if str(relative) in by_path:
-                content = sites.mutate(path.read_text(), by_path[str(relative)]).encode()
+                content = sites.mutate(path.read_text(), by_path[str(relative)], INCLUDE).encode()
             else:
                 content = path.read_bytes()
             if not copy.exists() or copy.read_bytes() != content:
                 copy.write_bytes(content)
                 shutil.copymode(path, copy)
-    switches = source / "mutation_switches.hpp"
+    switches = source / "src" / "mutation_switches.hpp"
     if not switches.exists() or switches.read_text() != SWITCHES:
         switches.write_text(SWITCHES)
 
 
-def build(work: pathlib.Path, jobs: int, mutants: dict[int, sites.Site]) -> None:
+def build(source: pathlib.Path, binary: pathlib.Path, jobs: int, mutants: dict[int, sites.Site]) -> None:
     """Builds all programs. Leaves out the mutants that the compiler refuses."""
-    source, binary = work / "source", work / "build"
     while True:
         write_copy(source, mutants)
-        subprocess.run(
-            ["cmake", "-S", source, "-B", binary, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
-             "-DWEFT_QUICK_TESTS=ON", "-DWEFT_WERROR=OFF", "-DWEFT_STATIC_CHECKS=OFF", "-DWEFT_BUILD_EXAMPLES=OFF",
-             f"-DCMAKE_CXX_FLAGS=-include {source / 'mutation_switches.hpp'}"],
-            check=True, stdout=subprocess.DEVNULL,
-        )
+        if not (binary / "build.ninja").exists():
+            subprocess.run(
+                ["cmake", "-S", source, "-B", binary, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
+                 "-DWEFT_QUICK_TESTS=ON", "-DWEFT_PRECOMPILED_HEADERS=ON", "-DWEFT_PROGRAM_SOURCES_AT_ONCE=32",
+                 "-DWEFT_WERROR=OFF", "-DWEFT_STATIC_CHECKS=OFF", "-DWEFT_BUILD_EXAMPLES=OFF"],
+                check=True, stdout=subprocess.DEVNULL,
+            )
         made = subprocess.run(["ninja", "-C", binary, "-k", "0", f"-j{jobs}", *PROGRAMS], capture_output=True, text=True)
         if made.returncode == 0:
             return
@@ -113,82 +146,129 @@ def build(work: pathlib.Path, jobs: int, mutants: dict[int, sites.Site]) -> None
             print(f"the compiler refuses {mutants.pop(number).text()}", flush=True)
 
 
-def programs_of(work: pathlib.Path) -> list[pathlib.Path]:
-    found = {path.name: path for path in (work / "build" / "tests").rglob("*_test") if os.access(path, os.X_OK) and path.is_file()}
+def programs_of(binary: pathlib.Path) -> list[pathlib.Path]:
+    found = {path.name: path for path in (binary / "tests").rglob("*_test") if os.access(path, os.X_OK) and path.is_file()}
     return [found[name] for name in PROGRAMS if name in found]
 
 
-def run_program(program: pathlib.Path, mutant: int, seconds: float, without: str) -> str:
+def limit_process() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run_program(program: pathlib.Path, mutant: int, seconds: float, tests: str = "*") -> str:
     """Runs one program; returns an empty text if it passes, else the first test that failed or the way it ended."""
-    command = [program, "--gtest_fail_fast", "--gtest_brief=1", *([f"--gtest_filter=-{without}"] if without else [])]
-    try:
-        ended = subprocess.run(command, env={**os.environ, "MUTANT": str(mutant)}, capture_output=True, text=True,
-                               errors="replace", timeout=seconds, cwd=program.parent)
-    except subprocess.TimeoutExpired:
-        return "does not end"
-    if ended.returncode == 0:
+    command = [program, "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        # Children of a test that hangs are ended with it, and hold no pipe open.
+        process = subprocess.Popen(command, env={**os.environ, "MUTANT": str(mutant)}, stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.DEVNULL, cwd=program.parent, start_new_session=True, preexec_fn=limit_process)
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return "does not end"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        failed = re.search(r"\[  FAILED  \] ([\w./]+)", output.read())
+    if process.returncode == 0:
         return ""
-    failed = re.search(r"\[  FAILED  \] ([\w./]+)", ended.stdout)
-    return failed[1] if failed else f"ends with {ended.returncode}"
+    return failed[1] if failed else f"ends with {process.returncode}"
 
 
-def measure_baseline(programs: list[pathlib.Path]) -> dict[str, tuple[float, str]]:
-    """Seconds of each program without a mutant, and its tests that fail in any case."""
-    baseline = {}
-    for program in programs:
+@dataclasses.dataclass(frozen=True)
+class Program:
+    path: pathlib.Path
+    took: float
+    tests: str
+
+    def seconds_max(self) -> float:
+        return 4 * self.took + 20
+
+    def notice(self, mutant: int) -> str:
+        """The failure that the mutant causes, twice: one failure alone may be the machine's."""
+        failed = run_program(self.path, mutant, self.seconds_max(), self.tests)
+        if not failed or failed == "does not end":
+            return failed
+        alone = "" if " " in failed else run_program(self.path, mutant, self.seconds_max(), failed)
+        return alone or run_program(self.path, mutant, self.seconds_max(), self.tests)
+
+
+def measure(paths: list[pathlib.Path], timings: pathlib.Path) -> list[Program]:
+    """The programs with the seconds of each without a mutant, without the tests that fail in any case, the quick ones first.
+
+    Those that were not linked again since the last run are not measured again.
+    """
+    known = json.loads(timings.read_text()) if timings.exists() else {}
+    programs = []
+    for path in paths:
+        linked = path.stat().st_mtime
+        if path.name in known and known[path.name]["linked"] == linked:
+            programs.append(Program(path, known[path.name]["took"], known[path.name]["tests"]))
+            continue
         without: list[str] = []
         while True:
+            tests = f"-{':'.join(without)}" if without else "*"
             began = time.monotonic()
-            failed = run_program(program, -1, 600, ":".join(without))
+            failed = run_program(path, -1, 600, tests)
             if not failed:
                 break
-            print(f"{program.name}: {failed} fails without a mutant, and is left out", flush=True)
             if " " in failed or len(without) == 10:
-                sys.exit("the tests have to pass without a mutant first")
-            without.append(failed)
-        baseline[program.name] = (time.monotonic() - began, ":".join(without))
-    return baseline
+                sys.exit(f"{path.name}: {failed}, but the tests have to pass without a mutant first")
+            if run_program(path, -1, 600, failed):
+                print(f"{path.name}: {failed} fails without a mutant, and is left out", flush=True)
+                without.append(failed)
+        programs.append(Program(path, time.monotonic() - began, tests))
+        known[path.name] = {"linked": linked, "took": programs[-1].took, "tests": tests}
+        timings.write_text(json.dumps(known, indent=1))
+    return sorted(programs, key=lambda program: program.took)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "mutation")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--source", type=pathlib.Path, default=ROOT / "build" / "mutation" / "source")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "mutation" / "build")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build" / "mutation" / "results.json")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
+    parser.add_argument("--at-once", type=int, default=1, help="mutants that run at once")
     parser.add_argument("--only", type=int, nargs="*", help="run these mutants of the choice alone")
     parser.add_argument("--list", action="store_true", help="print the chosen mutants and end")
     options = parser.parse_args()
 
-    mutants = dict(enumerate(choose(options.mutants, options.seed)))
+    equivalent = read_equivalent()
+    if without_reason := [identity for identity, reason in equivalent.items() if not reason]:
+        sys.exit("equivalent.txt gives no reason for:\n" + "\n".join(without_reason))
+    mutants = dict(enumerate(choose(options.mutants, options.seed, set(equivalent))))
     if options.list:
         for number, site in mutants.items():
             print(number, site.text())
         return 0
-    work = options.work.resolve()
-    print(f"building {len(mutants)} mutants in {work}", flush=True)
-    build(work, options.jobs, mutants)
-    programs = programs_of(work)
-    baseline = measure_baseline(programs)
-    print(f"{len(programs)} programs take {sum(took for took, _ in baseline.values()):.0f} s without a mutant", flush=True)
+    print(f"building {len(mutants)} mutants in {options.source}", flush=True)
+    options.source.mkdir(parents=True, exist_ok=True)
+    build(options.source.resolve(), options.binary.resolve(), options.jobs, mutants)
+    programs = measure(programs_of(options.binary.resolve()), options.results.with_name("timings.json"))
+    print(f"{len(programs)} programs take {sum(program.took for program in programs):.0f} s without a mutant", flush=True)
 
-    results = {}
-    for number, site in mutants.items():
-        if options.only is not None and number not in options.only:
-            continue
-        noticed = ""
+    chosen = [number for number in mutants if options.only is None or number in options.only]
+    results = {number: {"mutant": mutants[number].text(), "noticed": ""} for number in chosen}
+    # Program by program, so that the slow ones run for few mutants.
+    with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         for program in programs:
-            took, without = baseline[program.name]
-            noticed = run_program(program, number, 5 * took + 30, without)
-            if noticed:
-                noticed = f"{program.name}: {noticed}"
-                break
-        results[number] = {"mutant": site.text(), "noticed": noticed}
-        killed = sum(bool(result["noticed"]) for result in results.values())
-        print(f"[{len(results)}, {killed} noticed] {number} {site.text()} -> {noticed or 'NOT NOTICED'}", flush=True)
-        (work / "results.json").write_text(json.dumps(results, indent=1))
+            left = [number for number in chosen if not results[number]["noticed"]]
+            for number, failed in zip(left, pool.map(program.notice, left)):
+                if failed:
+                    results[number]["noticed"] = f"{program.path.name}: {failed}"
+                    print(f"{number} {mutants[number].text()} -> {results[number]['noticed']}", flush=True)
+            left = [number for number in left if not results[number]["noticed"]]
+            print(f"after {program.path.name} {len(left)} of {len(chosen)} are not noticed", flush=True)
+            options.results.write_text(json.dumps(results, indent=1))
 
-    survivors = [f"{number} {result['mutant']}" for number, result in results.items() if not result["noticed"]]
+    survivors = [f"{number} {result['mutant']}" for number, result in sorted(results.items()) if not result["noticed"]]
     print(f"\n{len(results) - len(survivors)} of {len(results)} mutants are noticed. Not noticed:")
     print("\n".join(survivors))
     return 0

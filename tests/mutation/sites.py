@@ -34,6 +34,12 @@ class Site:
     line: int
     kind: str
     code: str
+    # How many sites of the same kind and code come before it in the file.
+    nth: int = 0
+
+    def identity(self) -> str:
+        """Stays the same while other lines of the file change."""
+        return f"{self.path}: {self.kind}: {self.code.strip()}" + (f" #{self.nth + 1}" if self.nth else "")
 
     def text(self) -> str:
         return f"{self.path}:{self.line + 1}: {self.kind}: {self.code.strip()}"
@@ -75,7 +81,7 @@ def kind_of(lines: list[str], at: int) -> tuple[str, str] | None:
     if any(word in line for word in NOT_TESTED) or line.strip().startswith(("//", "#", "*")) or line.rstrip().endswith("\\"):
         return None
     condition = CONDITION.match(line)
-    if condition and is_balanced(condition["code"]) and not re.search(r";|constexpr|= ", condition["code"]):
+    if condition and is_balanced(condition["code"]) and not re.search(r";|constexpr|(?<![=!<>])= ", condition["code"]):
         return "negated condition", condition["code"]
     if not begins_statement(lines, at):
         return None
@@ -93,11 +99,12 @@ def kind_of(lines: list[str], at: int) -> tuple[str, str] | None:
 
 def find_sites(path: str, text: str) -> list[Site]:
     lines = text.splitlines()
-    found = []
+    found: list[Site] = []
     for at in range(len(lines)):
         fault = kind_of(lines, at)
         if fault:
-            found.append(Site(path, at, *fault))
+            nth = sum((each.kind, each.code.strip()) == (fault[0], fault[1].strip()) for each in found)
+            found.append(Site(path, at, *fault, nth))
     return found
 
 
@@ -124,9 +131,14 @@ def mutated_line(line: str, site: Site, number: int) -> str:
     return f"{indent}do {{ if (!{is_on}) {{ {site.code}; }} }} while (false);"
 
 
-def mutate(text: str, sites: dict[int, Site]) -> str:
-    """The text with a switch at each of the sites, which are of one file and numbered."""
+def mutate(text: str, sites: dict[int, Site], include: str) -> str:
+    """The text with a switch at each of the sites, which are of one file and numbered.
+
+    `include` takes the place of the first line, a comment, so that the numbers of lines stay.
+    """
     lines = text.splitlines()
+    assert lines[0].startswith("//")
+    lines[0] = include
     for number, site in sites.items():
         lines[site.line] = mutated_line(lines[site.line], site, number)
     return "\n".join(lines) + "\n"
