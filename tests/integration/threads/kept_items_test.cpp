@@ -23,7 +23,8 @@ TEST(KeptItems, OfAReaderThatKeepsUpAreNotCountedAfterwards) {
   BlockingClient client{ClientOptions{.connect = server.urls().front()}};
   for (int stream = 0; stream < 2; ++stream) {
     auto up = client.open<bytes_of>();
-    for (int i = 0; i < kItems; ++i) ASSERT_TRUE(up.write(std::string(kItem, 'x'))) << up.status().to_string();
+    for (int i = 0; i < kItems; ++i)
+      ASSERT_TRUE(up.write(std::string(kItem, 'x'))) << up.status().to_string();
     const auto bytes = up.finish();
     ASSERT_TRUE(bytes.ok()) << bytes.status().to_string();
     EXPECT_EQ(*bytes, kItems * kItem) << "more than the connection's memory";

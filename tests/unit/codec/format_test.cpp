@@ -67,6 +67,9 @@ TEST(CodecFormat, ChoicesBeginWithAByte) {
   EXPECT_EQ(encoded_hex(Result<std::uint8_t>{3}), "01 03");
   EXPECT_EQ(encoded_hex(Result<void>{Status{StatusCode::kNotFound, Layer::kUser, "no", 9, Retry::kBackoff}}),
             "00 05 01 02 09 00 00 00 02 00 00 00 6e 6f");
+  Status busy{StatusCode::kUnavailable, Layer::kUser, "no", 9, Retry::kBackoff};
+  busy.set_retry_after(std::chrono::milliseconds{258});
+  EXPECT_EQ(encoded_hex(Result<void>{busy}), "00 0e 01 82 09 00 00 00 02 00 00 00 6e 6f 02 01 00 00");
 }
 
 TEST(CodecFormat, AggregatesTuplesAndArraysHaveNothingBetweenTheirMembers) {

@@ -194,6 +194,12 @@ TEST(CodecHostile, BytesThatAreNoValueAreRefused) {
   EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 11 01 00 00 00 00 00 00 00 00 00")).ok()) << "code 17";
   EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 05 07 00 00 00 00 00 00 00 00 00")).ok()) << "layer 7";
   EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 05 01 04 00 00 00 00 00 00 00 00")).ok()) << "retry 4";
+  EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 05 01 84 00 00 00 00 00 00 00 00 01 00 00 00")).ok())
+      << "retry 4 with a wait";
+  EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 05 01 82 00 00 00 00 00 00 00 00 01 00 00")).ok())
+      << "a wait that is cut";
+  EXPECT_TRUE(decode_status<Result<int>>(from_hex("00 05 01 82 00 00 00 00 00 00 00 00 ff ff ff ff")).ok())
+      << "a wait that is too long is the longest";
   EXPECT_FALSE(decode_status<std::uint8_t>(from_hex("01 61")).ok()) << "rubbish behind the values";
   EXPECT_FALSE(decode_status<>(from_hex("61 61 61 61 61")).ok());
 }

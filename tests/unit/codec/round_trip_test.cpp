@@ -203,6 +203,16 @@ TEST(CodecRoundTrip, AResultBringsItsValueOrItsWholeFailure) {
   const Status failure = user_error(-7, "no such account", StatusCode::kNotFound);
   EXPECT_EQ(round_trip(Result<int>{failure}).status().to_string(), failure.to_string());
   EXPECT_EQ(round_trip(Result<void>{failure}).status().native(), -7);
+  EXPECT_EQ(round_trip(Result<void>{failure}).status().retry_after(), Duration::zero());
+  Status busy = failure;
+  busy.set_retry_after(std::chrono::milliseconds{1500});
+  const std::vector<Result<int>> all =
+      round_trip(std::vector<Result<int>>{Result<int>{busy}, Result<int>{5}});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].status().to_string(), busy.to_string());
+  EXPECT_EQ(all[0].status().retry(), busy.retry());
+  EXPECT_EQ(all[0].status().retry_after(), std::chrono::milliseconds{1500});
+  EXPECT_EQ(*all[1], 5);
 }
 
 TEST(CodecRoundTrip, AggregatesComeBackHoweverTheyAreNested) {

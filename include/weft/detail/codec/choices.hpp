@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -114,14 +115,18 @@ struct Codec<std::variant<Ts...>, Kind::kVariant> {
   }
 };
 
-/// A byte 1 and the value, or a byte 0, code, layer and retry as a byte each, i32 native code, and the text.
+/// Bit of the retry byte of a failure whose time to wait follows its text.
+inline constexpr std::uint8_t kFailureHasWait = 0x80;
+
+/// A byte 1 and the value, or a byte 0, code, layer and retry as a byte each, i32 native code, and the text;
+/// where the failure says how long to wait, kFailureHasWait is set and u32 milliseconds follow.
 template <typename T>
 struct Codec<Result<T>, Kind::kResult> {
   static void encoded_size(Sizer& size, const Result<T>& result) {
     size.skip(1);
     if (!result.ok()) {
       const Status& failure = failure_of(result);
-      size.skip(7);
+      size.skip(wait_of(failure) != 0 ? 11 : 7);
       size.without_runs([&] { size.add(failure.message()); });
     } else if constexpr (!std::is_void_v<T>) {
       size.add(*result);
@@ -131,7 +136,12 @@ struct Codec<Result<T>, Kind::kResult> {
     to.write(result.ok());
     if (!result.ok()) {
       const Status& failure = failure_of(result);
-      to.write(failure.code(), failure.layer(), failure.retry(), failure.native(), failure.message());
+      const std::uint32_t wait = wait_of(failure);
+      const auto retry = static_cast<std::uint8_t>(failure.retry());
+      to.write(failure.code(), failure.layer(),
+               static_cast<std::uint8_t>(wait != 0 ? retry | kFailureHasWait : retry), failure.native(),
+               failure.message());
+      if (wait != 0) to.write(wait);
     } else if constexpr (!std::is_void_v<T>) {
       to.write(*result);
     }
@@ -157,16 +167,25 @@ struct Codec<Result<T>, Kind::kResult> {
 
  private:
   static Status failure_of(const Result<T>& result) { return result.status(); }
+  /// Milliseconds; at most kRetryAfterMax, as each Status has it.
+  static std::uint32_t wait_of(const Status& failure) {
+    return static_cast<std::uint32_t>(failure.retry_after() / std::chrono::milliseconds{1});
+  }
   static bool decode_failure(Decoder& from, Result<T>& out) {
     std::uint8_t code, layer, retry;
     std::int32_t native;
     std::string message;
     if (!from.read(code, layer, retry, native, message)) return false;
+    std::uint32_t wait = 0;
+    if ((retry & kFailureHasWait) != 0 && !from.read(wait)) return false;
+    retry &= static_cast<std::uint8_t>(~kFailureHasWait);
     const bool valid = code != 0 && is_status_code(code) && layer <= static_cast<unsigned>(Layer::kRpc) &&
                        retry <= static_cast<unsigned>(Retry::kReconnect);
     if (!valid) return from.fail(DecodeFault::kStatus);
-    out = Result<T>{Status{static_cast<StatusCode>(code), static_cast<Layer>(layer), std::move(message),
-                           native, static_cast<Retry>(retry)}};
+    Status failure{static_cast<StatusCode>(code), static_cast<Layer>(layer), std::move(message), native,
+                   static_cast<Retry>(retry)};
+    failure.set_retry_after(std::chrono::milliseconds{wait});
+    out = Result<T>{std::move(failure)};
     return true;
   }
 };
