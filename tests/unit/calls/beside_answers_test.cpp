@@ -208,6 +208,26 @@ TEST_F(BesideManyAnswers, CallsThatComeBeforeTheOutboxHasDrainedDoNotPassThoseTh
   EXPECT_TRUE(rig_->session().connection().receives());
 }
 
+// Uploads that were announced are taken although the answers to those before them fill the outbox, one piece
+// at a time.
+TEST_F(BesideManyAnswers, AnUploadWhoseAnswerFillsTheOutboxStopsThePiecesOfTheNext) {
+  constexpr std::size_t kHighWater = 100'000;
+  begin({.outbox_high_water = kHighWater});
+  given_bytes = 0;
+  body_bytes = 2 * kHighWater;
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(upload(200, 8) + upload(201, 8));
+  rig_->peer_sends(piece({.id = 200, .bytes = 8, .last = true}));
+  EXPECT_EQ(ran, Ids{200});
+  EXPECT_FALSE(rig_->session().connection().receives());
+  rig_->peer_sends(piece({.id = 201, .bytes = 8, .last = true}));
+  EXPECT_EQ(ran, Ids{200});
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->run_until_idle();
+  EXPECT_EQ(ran, (Ids{200, 201}));
+  EXPECT_TRUE(rig_->session().connection().receives());
+}
+
 TEST_F(BesideManyAnswers, CallsThatAreLongPutOffWhatFollowsThem) {
   crowd();
   rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 100, .method = kGive, .schema = kSchema}.header(),

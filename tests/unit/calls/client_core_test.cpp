@@ -35,6 +35,7 @@ class FakeTransport final : public Transport {
   }
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url, ConnectOptions options) override {
     ++attempts;
+    deadline = options.deadline;
     if (failures > 0) {
       --failures;
       co_return Status{StatusCode::kUnavailable, Layer::kTransport, "nobody is there"};
@@ -45,6 +46,8 @@ class FakeTransport final : public Transport {
   }
 
   int attempts = 0;
+  /// Deadline of the last attempt.
+  Deadline deadline;
   /// Number of the next attempts that fail.
   int failures = 0;
   /// Carriers of all connections that were made; of one that is gone it dangles.
@@ -154,6 +157,16 @@ TEST_F(ClientCores, AFailedAttemptFailsAllWhoWaitedForItAndWhoComesThenWaitsForT
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].body, "later");
   EXPECT_EQ(core_->stats().connect_failures, 1u);
+}
+
+TEST_F(ClientCores, AnAttemptHasTheTimeOfTheOptions) {
+  TextCall call{*core_};
+  ASSERT_TRUE(call.begin());
+  connected();
+  ASSERT_FALSE(transport_->deadline.is_infinite());
+  const Duration left = transport_->deadline.remaining(loop_->now());
+  EXPECT_GT(left, 4s);
+  EXPECT_LE(left, 5s);
 }
 
 TEST_F(ClientCores, NobodyConnectsAgainForNobody) {

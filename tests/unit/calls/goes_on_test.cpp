@@ -99,6 +99,59 @@ TEST_F(PendingCalls, ARefusalTellsItsCallerHowLongToWait) {
   EXPECT_EQ(next.answer(), "served");
 }
 
+TEST_F(PendingCalls, ADeadlineThatIsHoursAwayGoesAlongInSeconds) {
+  CallDetails details{CallOptions{.timeout = 48h}, false};
+  TextCall call{target_, "hello", &details};
+  ASSERT_TRUE(call.begin());
+  const SentFrame request = rig_.sent_frame();
+  EXPECT_TRUE(wire::RequestView{request.header}.timeout_is_in_seconds());
+  EXPECT_NEAR(request.header.timeout, 48.0 * 3600, 2);
+  EXPECT_EQ(request.header.timeout, wire::RequestView{request.header}.timeout());
+}
+
+TEST_F(PendingCalls, TheEndOfAnAnswersAttachmentMakesRoomForTheNextCall) {
+  std::vector<std::byte> landing(100'000);
+  CallDetails details{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &details};
+  ASSERT_TRUE(call.begin());
+  const std::string answer =
+      answer_bytes(rig_.sent_frame().header.id, "whole", std::string(landing.size(), 'a'));
+  rig_.peer_sends(answer.substr(0, 50'000));
+  EXPECT_FALSE(call.done());
+  const int rooms = rig_.rooms;
+  rig_.peer_sends(answer.substr(50'000));
+  EXPECT_TRUE(call.done());
+  EXPECT_GT(rig_.rooms, rooms) << "the owner may have calls that wait for this place";
+}
+
+// The server refuses a call before its attachment is there, while a device reads a piece of it.
+TEST_F(PendingCalls, OfAnAttachmentWhoseCallIsRefusedNoFurtherPieceIsSent) {
+  const std::string attachment(4'000'000, 'a');
+  CallDetails details{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  rig_.carrier().set_room(20'000);
+  TextCall call{target_, "hello", &details};
+  ASSERT_TRUE(call.begin());
+  rig_.run_until_idle();
+  const std::string begun = rig_.carrier().take_sent();
+  ASSERT_EQ(begun.size(), 20'000u);
+  const std::uint64_t id = wire::load_header(reinterpret_cast<const std::byte*>(begun.data())).id;
+  rig_.carrier().set_holding(true);
+  const wire::AnswerHead head{.code = StatusCode::kResourceExhausted, .id = id};
+  rig_.peer_sends(frame_bytes(head.header(), "no room"));
+  EXPECT_FALSE(call.done()) << "its memory is being read";
+  rig_.carrier().set_room(SIZE_MAX);
+  rig_.run_until_idle();
+  EXPECT_LT(rig_.carrier().take_sent().size(), attachment.size() / 2);
+  rig_.carrier().set_holding(false);
+  rig_.pass(2ms);
+  ASSERT_TRUE(call.done());
+  EXPECT_EQ(call.take_failure().message(), "the server says: no room");
+  TextCall next{target_};
+  ASSERT_TRUE(next.begin());
+  rig_.peer_sends(answer_bytes(rig_.sent_frame().header.id, "served"));
+  EXPECT_EQ(next.answer(), "served");
+}
+
 TEST(FailuresThatAreKept, SayHowLongToWaitAlsoWithAShorterText) {
   Status failure{StatusCode::kUnavailable, Layer::kUser, std::string(10'000, 'a'), 42, Retry::kBackoff};
   failure.set_retry_after(2s);

@@ -451,6 +451,30 @@ TEST_F(Sessions, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
   EXPECT_EQ(rig_->closed.size(), 1u);
 }
 
+TEST_F(Sessions, APeerThatEndsItsSideAndIsOwedNothingIsNotAskedWhetherItHears) {
+  start();
+  rig_->greet();
+  rig_->peer_sends(request_bytes(5, "hi"));
+  EXPECT_EQ(rig_->sent_frame().body, "hi");
+  rig_->carrier().end();
+  rig_->run_until_idle();
+  EXPECT_TRUE(rig_->sent().empty());
+  EXPECT_EQ(rig_->closed.size(), 1u);
+  EXPECT_EQ(rig_->goaways, 0);
+}
+
+TEST_F(Sessions, AnAbandonedOneIsNotReadyAndTakesNothingMore) {
+  start();
+  rig_->greet();
+  rig_->session().abandon();
+  EXPECT_FALSE(rig_->session().ready());
+  EXPECT_FALSE(rig_->session().has_room());
+  rig_->session().finish();
+  rig_->run_until_idle();
+  EXPECT_FALSE(rig_->carrier().ended());
+  EXPECT_TRUE(rig_->closed.empty()) << "its owner has left it";
+}
+
 TEST_F(Sessions, APeerThatDoesNotEndItsSideIsLeft) {
   start();
   rig_->greet();
