@@ -139,6 +139,7 @@ class ManyConnections : public ::testing::Test {
       FleetOptions options;
       options.name = "static:" + server_->urls().front();
       options.balancing = std::make_unique<First>();
+      options.naming.logger = &lines_;
       options.pool = pool_options();
       return std::make_unique<Caller>(*loop_, std::move(options));
     } else {
@@ -200,6 +201,42 @@ class ManyConnections : public ::testing::Test {
 
 using Callers = ::testing::Types<ConnectionPool, FleetClient>;
 TYPED_TEST_SUITE(ManyConnections, Callers);
+using FleetOfOne = ManyConnections<FleetClient>;
+
+TYPED_TEST(ManyConnections, ArgumentsWithHooksArriveWhole) {
+  std::unique_ptr<TypeParam> caller = this->make();
+  int written = 0;
+  std::function<void(std::string_view)> count = [&](std::string_view callback) {
+    written += callback == "written" ? 1 : 0;
+  };
+  hook = &count;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, std::size_t{300'000}}) {
+    const Text text{std::string(bytes, 't')};
+    const Result<Text> echoed = this->loop_->block_on(caller->template call<echo>(text));
+    ASSERT_TRUE(echoed.ok()) << echoed.status().to_string();
+    EXPECT_EQ(echoed->text, text.text);
+  }
+  EXPECT_GT(written, 0);
+  hook = nullptr;
+}
+
+TEST_F(FleetOfOne, ArgumentsWithHooksAreEncodedOnceForAllServersAndAttempts) {
+  std::unique_ptr<FleetClient> fleet = make();
+  const Text text{std::string(1000, 't')};
+  FleetCallOptions options;
+  options.backup_after = 1ms;
+  options.call.idempotent = true;
+  for (int i = 0; i < 20; ++i) {
+    const Result<Text> echoed = loop_->block_on(fleet->call<echo>(options, text));
+    ASSERT_TRUE(echoed.ok()) << echoed.status().to_string();
+    EXPECT_EQ(echoed->text, text.text);
+  }
+  const auto all = loop_->block_on(fleet->call_all<echo>(text));
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  ASSERT_EQ(all->size(), 1u);
+  ASSERT_TRUE(all->front().outcome.ok()) << all->front().outcome.status().to_string();
+  EXPECT_EQ(all->front().outcome->text, text.text);
+}
 
 TYPED_TEST(ManyConnections, AnyCallbackMayCloseThem) {
   this->at_each(false);

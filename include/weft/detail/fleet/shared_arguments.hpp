@@ -13,6 +13,11 @@ class SharedArguments final : public CodecAnswer<ResultOfMethod<M>> {
  public:
   explicit SharedArguments(const Arguments& arguments) : arguments_(&arguments) {}
 
+  Status check() const
+    requires requires(const Arguments& arguments) { arguments.check(); }
+  {
+    return arguments_->check();
+  }
   std::size_t bytes() const { return arguments_->bytes(); }
   void write(std::byte* to) const { arguments_->write(to); }
 

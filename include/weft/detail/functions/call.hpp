@@ -143,6 +143,8 @@ class CodecAnswer {
 
  public:
   using Value = R;
+  /// read() runs code of the user's.
+  static constexpr bool kReadsByHooks = runs_hooks<R>();
 
   void read(Bytes body, Status& failure) noexcept {
     try {
@@ -202,10 +204,11 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   explicit CodecBody(std::in_place_t, Arguments&&... arguments)
       : arguments_(std::forward<Arguments>(arguments)...) {}
 
-  /// Encodes the arguments ahead where that runs code of the user's.
+  /// Encodes the arguments ahead where that runs code of the user's, once: a fleet asks for each attempt.
   Status check() const
     requires kRunsHooks
   {
+    if (ahead_.is_done()) return {};
     const LateEnd::Guard guard;
     try {
       std::apply([this](const auto&... values) { ahead_.encode(values...); }, arguments_);

@@ -36,7 +36,8 @@ class EncodedAhead {
   void encode_sized(std::size_t size, const Values&... values) {
     drop();
     size_ = size;
-    if (size == kUnencodable) return;
+    is_done_ = size == kUnencodable;
+    if (is_done_) return;
     if constexpr (may_have_runs<Values...>()) {
       if (size >= LentRuns::kRunBytesMin) runs_ = std::make_unique<LentRuns>();
       if (runs_ != nullptr) find_runs(*runs_, values...);
@@ -48,7 +49,10 @@ class EncodedAhead {
     } else {
       encode_around(bytes_, *runs_, values...);
     }
+    is_done_ = true;
   }
+  /// The values were encoded, or cannot be.
+  bool is_done() const noexcept { return is_done_; }
 
   /// Returns encoded_size() of the values.
   std::size_t size() const noexcept { return size_; }
@@ -87,6 +91,7 @@ class EncodedAhead {
   /// Bytes that are here, and of the whole message.
   std::size_t written_ = 0;
   std::size_t size_ = 0;
+  bool is_done_ = false;
   std::unique_ptr<LentRuns> runs_;
 };
 
