@@ -31,11 +31,18 @@ class CountingNetwork final : public Transport {
   }
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
     attempts.push_back(loop.now());
+    if (refuses) return refuse();
     return network.connect(loop, std::move(url), std::move(options));
   }
 
   MemoryNetwork network;
   std::vector<TimePoint> attempts;
+  bool refuses = false;
+
+ private:
+  static Task<Result<std::unique_ptr<Connection>>> refuse() {
+    co_return Status{StatusCode::kUnavailable, Layer::kTransport, "refused"};
+  }
 };
 
 /// Handlers of a pool.
@@ -415,6 +422,60 @@ TEST_F(Pools, TimesWithoutEndSetNoTimer) {
   ASSERT_FALSE(loop().run_once(Duration::zero()));
   EXPECT_EQ(stats().connections, 1u);
   EXPECT_EQ(outcome(call).value(), 2u);
+}
+
+TEST_F(Pools, AnIdleConnectionIsClosedHoweverLateSpareOnesAre) {
+  for (const Duration spare : {Duration{1h}, kNoTimeout}) {
+    PoolOptions its = options();
+    its.spare_idle_timeout = spare;
+    its.idle_timeout = 10s;
+    its.connection_life_max = 0s;
+    serve();
+    make(its);
+    connect();
+    pass(9s);
+    EXPECT_EQ(stats().connections, 1u);
+    pass(12s);
+    EXPECT_EQ(stats().connections, 0u);
+    EXPECT_FALSE(loop().next_timer().has_value());
+  }
+}
+
+TEST_F(Pools, AConnectionIsRenewedHoweverLateSpareOnesAre) {
+  PoolOptions its = options();
+  its.spare_idle_timeout = kNoTimeout;
+  its.idle_timeout = 0s;
+  its.connection_life_max = 1min;
+  serve();
+  make(its);
+  connect();
+  pass(44s);
+  EXPECT_EQ(stats().connections_renewed, 0u);
+  pass(17s);
+  EXPECT_EQ(stats().connections_renewed, 1u);
+  pass(10min);
+  EXPECT_GE(stats().connections_renewed, 10u);
+  EXPECT_LE(stats().connections_renewed, 15u);
+  EXPECT_EQ(stats().connections, 1u);
+}
+
+TEST_F(Pools, ARenewalThatFailsIsTriedAgainAndSpinsNot) {
+  PoolOptions its = options();
+  its.spare_idle_timeout = kNoTimeout;
+  its.idle_timeout = 0s;
+  its.connection_life_max = 4s;
+  serve();
+  make(its);
+  connect();
+  network_->refuses = true;
+  network_->attempts.clear();
+  pass(30s);
+  EXPECT_EQ(stats().connections, 1u);
+  EXPECT_GE(network_->attempts.size(), 4u);
+  EXPECT_LE(network_->attempts.size(), 12u);
+  network_->refuses = false;
+  pass(10s);
+  EXPECT_GE(stats().connections_renewed, 1u);
 }
 
 TEST_F(Pools, TheLastConnectionIsNoSpareOne) {

@@ -29,6 +29,14 @@ PooledConnection* LaneConnections::expired(TimePoint now) {
   return found;
 }
 
+TimePoint LaneConnections::next_expiry(TimePoint now) {
+  TimePoint next = TimePoint::max();
+  up.for_each([&](PooledConnection& each) {
+    if (!each.expired(now)) next = std::min(next, each.expires_at());
+  });
+  return next;
+}
+
 void LaneConnections::add_to(PoolStats& stats) {
   stats.connections += up.count();
   stats.connections_making += making.count();

@@ -12,6 +12,8 @@ struct LaneConnections {
   PooledConnection* with_fewest_calls();
   /// Returns one that takes calls and has come of age; null when there is none.
   PooledConnection* expired(TimePoint now);
+  /// Returns when the next one comes of age that has not yet.
+  TimePoint next_expiry(TimePoint now);
   /// Adds what there is now, and what they have counted.
   void add_to(PoolStats& stats);
   /// Destroys those that are over, and adds what they have counted. Not inside a callback of one.

@@ -31,6 +31,15 @@ Duration jittered(Duration life, std::uint64_t random) {
   return life - Duration{static_cast<Duration::rep>(random % static_cast<std::uint64_t>(quarter.count()))};
 }
 
+/// Time between two looks at the connections, by which they may be closed late.
+Duration look_interval(const PoolOptions& options) {
+  Duration interval = options.spare_idle_timeout;
+  if (options.idle_timeout != Duration::zero()) interval = std::min(interval, options.idle_timeout);
+  if (options.connection_life_max != Duration::zero())
+    interval = std::min(interval, options.connection_life_max);
+  return interval;
+}
+
 }  // namespace
 
 void PoolShared::back_off(TimePoint now) {
@@ -124,8 +133,9 @@ void PoolLane::on_up(PooledConnection& connection) {
   if (closed_) return;
   if (std::exchange(renewing_, false)) retire_expired();
   connect_waiters_.end({});
-  if (look_at_ == TimePoint::max()) {
-    look_at_ = Deadline::after(now(), shared_.options.spare_idle_timeout).at();
+  const TimePoint look_at = next_look();
+  if (look_at < look_at_) {
+    look_at_ = look_at;
     arm_timer();
   }
   admit();
@@ -272,14 +282,19 @@ void PoolLane::arm_timer() {
   loop().arm(*this, next);
 }
 
+// An old connection whose successor could not be made is looked at with the others.
+TimePoint PoolLane::next_look() {
+  const Duration interval = look_interval(shared_.options);
+  return std::min(Deadline::after(now(), interval).at(), all_.next_expiry(now()));
+}
+
 void PoolLane::look_after() {
   const PoolOptions& options = shared_.options;
-  look_at_ = Deadline::after(now(), options.spare_idle_timeout).at();
   std::size_t busy = 0;
   all_.up.for_each(
       [&](PooledConnection& each) { busy += each.idle_time(now()) == Duration::zero() ? 1 : 0; });
   const double looks = std::max(1.0, static_cast<double>(options.idle_timeout.count()) /
-                                         static_cast<double>(options.spare_idle_timeout.count()));
+                                         static_cast<double>(look_interval(options).count()));
   usual_ += (static_cast<double>(busy) - usual_) / looks;
   // The last one is no spare one, however seldom it is used.
   const auto usual = std::max({busy, static_cast<std::size_t>(std::ceil(usual_ - 0.01)), std::size_t{1}});
@@ -292,6 +307,7 @@ void PoolLane::look_after() {
     });
   }
   renewing_ = renewing_ || all_.expired(now()) != nullptr;
+  look_at_ = next_look();
 }
 
 // Its place is taken, or the attempt for it would not have been told.

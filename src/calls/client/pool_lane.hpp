@@ -109,6 +109,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void make_one();
   /// Closes those that nobody needs, and renews those that are old.
   void look_after();
+  TimePoint next_look();
   void leave(PooledConnection& connection);
   void retire_expired();
   void arm_timer();

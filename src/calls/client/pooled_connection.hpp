@@ -87,6 +87,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   /// Notes whether it had calls since the last time. Returns for how long it has been without.
   Duration idle_time(TimePoint now);
   void expire_at(TimePoint at) { expires_at_ = at; }
+  TimePoint expires_at() const { return expires_at_; }
   bool expired(TimePoint now) const { return now >= expires_at_; }
 
  private:

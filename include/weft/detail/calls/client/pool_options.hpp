@@ -35,8 +35,9 @@ struct PoolOptions {
   bool waits_for_ready = true;
   /// A connection that has been without calls for so long is closed. Zero: never.
   Duration idle_timeout = std::chrono::seconds{30};
-  /// The same for connections beyond the average number in use during an `idle_timeout`. Also the interval at
-  /// which the pool checks its connections. Above zero.
+  /// The same for connections beyond the average number in use during an `idle_timeout`. Above zero. The pool
+  /// looks at its connections at intervals of the shortest of its three times, so that one may be closed
+  /// later by such an interval; a connection is renewed when its own time has come.
   Duration spare_idle_timeout = std::chrono::seconds{1};
   /// A connection is renewed at an age between three quarters of this and the whole: its calls end in peace,
   /// and another takes its place before. The new one looks its host's name up anew, so that a name that has
