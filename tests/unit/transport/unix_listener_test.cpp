@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths of Unix sockets: servers that end, begin, and take over from each other there.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +11,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -88,6 +91,21 @@ class UnixListeners : public ::testing::Test {
   std::string path_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
 };
+
+// Whoever may read the folder may hold its lock for good.
+TEST_F(UnixListeners, DoNotWaitLongForALockThatAnotherProcessKeeps) {
+  const Descriptor kept{::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  ASSERT_EQ(::flock(kept.get(), LOCK_EX), 0);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    auto place = listen();
+    EXPECT_TRUE(reaches(*place));
+    place.reset();
+    EXPECT_FALSE(std::filesystem::exists(path_));
+  }
+  // A fifth of a second for each beginning and end would make eight.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{4});
+}
 
 TEST_F(UnixListeners, RemoveTheirFileAtTheEnd) {
   auto one = listen();
