@@ -108,6 +108,46 @@ TEST_F(AnnouncedFrames, ForWhichThereIsNoMemoryGiveTheirPartBackAndTheRestIsDrop
   EXPECT_TRUE(nothing_is_left());
 }
 
+// Of n peers that want all they can get each holds 8 / (8n + 1) of the memory, so an honest one has room for
+// eight ninths of what is left.
+TEST_F(AnnouncedFrames, OfManyPeersThatSendAllButTheEndLeaveRoomForAnHonestOne) {
+  constexpr std::size_t kPeers = 20;
+  constexpr std::size_t kMemory = 32 * kMiB;
+  ServerOptions options;
+  options.limits.process_memory_max = kMemory;
+  Server& server = serve_echo(std::move(options));
+  Client& honest = client();
+  const auto call = [&](std::size_t bytes) {
+    return wait_for(honest.start<&echo>(std::string(bytes, 't'))).status().code();
+  };
+  ASSERT_EQ(call(12 * kMiB), StatusCode::kOk);
+  std::vector<std::unique_ptr<HostilePeer>> peers;
+  wire::FrameHeader header = request_header<&echo>(1);
+  header.body_bytes = 16 * kMiB;
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(std::make_unique<HostilePeer>(server.urls().front()));
+    send_while_turning(*peers.back(), hello_bytes() + header_bytes(header));
+  }
+  for (int mebibyte = 0; mebibyte < 4; ++mebibyte) {
+    for (const auto& peer : peers) send_while_turning(*peer, std::string(kMiB, 'x'));
+  }
+  EXPECT_EQ(call(12 * kMiB), StatusCode::kResourceExhausted);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(call(1000), StatusCode::kOk);
+  // The request and its answer, whose memory counts too.
+  EXPECT_EQ(call(kMemory / (8 * kPeers + 1) / 4), StatusCode::kOk);
+  // Each sends 64 KiB every 9 s, which counts as progress, and holds what it has.
+  for (int i = 0; i < 3; ++i) {
+    pass(9s);
+    for (const auto& peer : peers) send_while_turning(*peer, std::string(64 * 1024, 'x'));
+    EXPECT_EQ(call(1000), StatusCode::kOk);
+  }
+  EXPECT_EQ(server.stats().connections, kPeers + 1);
+  pass(11s);
+  EXPECT_TRUE(nothing_is_left());
+  EXPECT_EQ(server.stats().connections, 1u);
+  EXPECT_EQ(call(12 * kMiB), StatusCode::kOk);
+}
+
 TEST_F(AnnouncedFrames, OfAServerThatStopsGiveTheirPartBack) {
   Server& server = serve_echo();
   const Peers peers = announcing(server, 3);
