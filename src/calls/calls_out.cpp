@@ -293,7 +293,12 @@ void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
   header.type = wire::FrameType::kCancel;
   header.id = id;
   if (session_.output().begin(header) != nullptr) session_.output().end();
-  session_.setup().owner.on_session_room(session_);
+  if (!room_.is_scheduled()) session_.loop().schedule(room_);
+}
+
+void CallsOut::Room::tell(Ready* node) noexcept {
+  Session& session = static_cast<Room*>(node)->session;
+  session.setup().owner.on_session_room(session);
 }
 
 // Of an attachment that nobody takes nothing need be sent: the peer is told.
@@ -338,8 +343,9 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
   exchange->details()->received(piece.bytes());
   if (!piece.is_last()) return;
   table_.take(piece.id());
-  exchange->on_answer_attachment_end(arriving.frame(), true);
-  arriving.end();
+  // The call may be gone when it was told.
+  const ArrivingAnswer whole = arriving.take();
+  exchange->on_answer_attachment_end(whole.frame(), true);
 }
 
 // An exchange has one answer: of another one that comes ahead for it the place would be used twice.

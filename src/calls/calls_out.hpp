@@ -37,7 +37,7 @@ struct CallPlaces {
 /// id. An answer to one that has ended finds nobody, is dropped and counted.
 class CallsOut {
  public:
-  explicit CallsOut(Session& session) : session_(session) {}
+  explicit CallsOut(Session& session) : session_(session), room_(session) {}
 
   /// Gives `call` an id and queues its request.
   Begun begin(PendingCall& call, std::size_t body_bytes);
@@ -112,6 +112,14 @@ class CallsOut {
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
+  /// Tells the session's owner that a call may be sent again: from the loop, because others may begin and end
+  /// then, and what gives up a call is in the middle of it.
+  struct Room final : Ready {
+    explicit Room(Session& its) noexcept : Ready(&tell), session(its) {}
+    static void tell(Ready* node) noexcept;
+    Session& session;
+  };
+
   void on_answer_attached(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   [[gnu::cold]] Begun begin_large(PendingCall& call, std::size_t body_bytes);
@@ -120,6 +128,7 @@ class CallsOut {
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent, const LentRuns* runs = nullptr);
 
   Session& session_;
+  Room room_;
   ExchangeTable table_;
   CallPlaces places_;
   std::uint64_t late_answers_ = 0;

@@ -56,9 +56,13 @@ bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
   return queue(outbox, bytes_left());
 }
 
-void ItemTransfer::stop() noexcept {
+void ItemTransfer::leave_side() noexcept {
   if (side_ != nullptr && linked()) side_->place().streams->session().transfers().remove(*this);
   side_ = nullptr;
+}
+
+void ItemTransfer::stop() noexcept {
+  leave_side();
   queued_ = true;
   if (returned_ || give_up()) delete this;
 }

@@ -27,6 +27,8 @@ class ItemTransfer final : public OutgoingTransfer {
   bool begin(const StreamPlace& place) noexcept;
   /// No more of it is queued, and nobody hears of it. Also when the connection is gone, at its stream's end.
   void stop() noexcept;
+  /// The first half of stop(), which calls no code of the user's; stop() follows.
+  void leave_side() noexcept;
   void on_queued() noexcept override;
 
  private:

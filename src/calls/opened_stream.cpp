@@ -56,14 +56,23 @@ const Status& OpenedStream::status() const noexcept {
   return failure().ok() ? side_.failure() : failure();
 }
 
+// What ends a call with details may destroy the stream, so the items are closed before.
 void OpenedStream::on_cancel(CancelReason reason) noexcept {
-  if (done()) return;
+  if (done() || is_reading()) return;
+  if (has_details()) {
+    side_.close(to_status(reason), true);
+    return PendingCall::on_cancel(reason);
+  }
   PendingCall::on_cancel(reason);
   side_.close(failure(), true);
 }
 
 void OpenedStream::abandon(const Status& why) noexcept {
-  if (done()) return side().abandon(why);
+  if (done() || is_reading()) return side().abandon(why);
+  if (has_details()) {
+    side_.close(why, true);
+    return give_up(why);
+  }
   give_up(why);
   side_.close(failure(), true);
 }

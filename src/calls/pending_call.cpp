@@ -73,6 +73,8 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
     const bool carries = scope != nullptr && !scope->carried().empty() && target.carries_metadata();
     const MetadataView carried = carries ? MetadataView{scope->carried()} : MetadataView{};
     failure = ClientPass::begin(*target.gate(), loop, request, carried, body_bytes);
+    // An interceptor may cancel the scope.
+    if (failure.ok() && scope != nullptr && scope->cancelled()) failure = to_status(scope->reason());
     if (!failure.ok()) return false;
   }
   if (!request.deadline.is_infinite()) loop.arm(timer, request.deadline.at());
@@ -133,6 +135,10 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
 Begun PendingCall::refuse(Status failure) {
   failure_ = outcome_of(request_, std::move(failure));
   if (!request_.may_have_run) failure_.mark_unprocessed();
+  if (request_.has_waited) {
+    end();
+    return {};
+  }
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
   if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
@@ -143,6 +149,7 @@ Begun PendingCall::refuse(Status failure) {
 // left.
 Begun PendingCall::wait() {
   state_ = State::kWaiting;
+  request_.has_waited = true;
   if (request_.default_timeout != 0) {
     request_.default_timeout = 0;
     target_->loop().arm(*this, request_.deadline.at());
@@ -169,7 +176,8 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
   return {.outcome = Begun::Outcome::kSent};
 }
 
-// A late loop may be here before the timer of a call whose deadline has passed.
+// A late loop may be here before the timer of a call whose deadline has passed. refuse() has ended one that
+// is refused, and the call may be gone.
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
   if (request_.deadline.expired(target_->loop().now())) {
     return fail(late_status(request_, *target_, CancelReason::kDeadline));
@@ -182,7 +190,6 @@ void PendingCall::begin_waiting(CallsOut& out) noexcept {
     if (begun.body != nullptr) out.take_back(request_, id_, begun.body);
     return fail(status_of_encoding());
   }
-  if (begun.has_ended()) return end();
   if (begun.needs_sent()) sent();
 }
 
@@ -264,10 +271,16 @@ inline void PendingCall::end() noexcept {
   if (armed()) target_->loop().disarm(*this);
   stop_listening();
   if (waiter() != nullptr) target_->loop().schedule(*waiter());
-  // Last, because an interceptor may destroy the call.
   if (request_.details != nullptr) [[unlikely]] {
-    std::exchange(request_.details, nullptr)->ended(failure_);
+    tell_end();
   }
+}
+
+// Comes last, because an interceptor may destroy the call.
+void PendingCall::tell_end() noexcept {
+  CallDetails* const details = std::exchange(request_.details, nullptr);
+  on_end();
+  details->ended(failure_);
 }
 
 // A call that leaves has details, so that its answer goes on to take_answer().
@@ -345,16 +358,19 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
   end();
 }
 
+// Code of the user's may run meanwhile, and cancel what leaves already.
 void PendingCall::leave() noexcept {
-  if (state_ == State::kWaiting) target_->withdraw(*this);
-  if (state_ == State::kSent || state_ == State::kLeaving) {
+  WEFT_ASSERT(state_ != State::kReading, "a hook of the codec destroyed the call whose answer it reads");
+  const State left = std::exchange(state_, State::kLeft);
+  if (left == State::kWaiting) target_->withdraw(*this);
+  if (left == State::kSent || left == State::kLeaving) {
     if (request_.details != nullptr) {
       out_->take_attachment_over(*request_.details, "out of memory for an abandoned attachment");
     }
     out_->abandon(*this, id_);
     if (request_.details != nullptr) request_.details->arriving().end();
   }
-  if (state_ == State::kReturning) {
+  if (left == State::kReturning) {
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
     out_->take_landing_back(*this);

@@ -94,7 +94,8 @@ StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
-  if (attachment_ != nullptr) std::exchange(attachment_, nullptr)->stop();
+  ItemTransfer* const leaving = std::exchange(attachment_, nullptr);
+  if (leaving != nullptr) leaving->leave_side();
   const bool is_cut = incoming_.arriving() != nullptr && why.ok() && !drops;
   drops ? incoming_.drop() : incoming_.end();
   own_items_ = OwnItems::kOver;
@@ -106,6 +107,8 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   }
   wake(loop_, reader_);
   wake_writer();
+  // Last, for it may release the user's memory, and call code that destroys the stream.
+  if (leaving != nullptr) leaving->stop();
 }
 
 void StreamSide::abandon(const Status& why) noexcept {

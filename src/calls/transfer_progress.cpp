@@ -12,6 +12,7 @@ TransferProgress::TransferProgress() noexcept
 
 void TransferProgress::on_change(detail::UniqueFunction<void(const TransferProgress&)> callback,
                                  std::uint64_t step) {
+  if (telling_ != nullptr) telling_->has_another = true;
   callback_ = std::move(callback);
   step_ = step;
 }
@@ -42,14 +43,20 @@ void TransferProgress::count_received(std::uint64_t bytes) noexcept {
 
 // The callback may cancel calls, so it runs later and not in the middle of a connection's work.
 void TransferProgress::changed(bool whole) noexcept {
-  if (!callback_ || loop_ == nullptr || is_scheduled()) return;
+  if ((!callback_ && telling_ == nullptr) || loop_ == nullptr || is_scheduled()) return;
   if (sent_ + received_ - told_ >= step_ || whole) loop_->schedule(*this);
 }
 
 void TransferProgress::tell() noexcept {
   unlink();
   if (!callback_ || std::exchange(told_, sent_ + received_) == sent_ + received_) return;
-  callback_(*this);
+  Telling telling;
+  telling_ = &telling;
+  detail::UniqueFunction<void(const TransferProgress&)> callback = std::move(callback_);
+  callback(*this);
+  if (telling.is_gone) return;
+  telling_ = nullptr;
+  if (!telling.has_another) callback_ = std::move(callback);
 }
 
 }  // namespace weft

@@ -27,7 +27,11 @@ void Scope::task_ended(detail::Completion& self, detail::TaskPromiseBase& task) 
   if (task.failed()) terminate_for(task.error);
   auto& node = static_cast<SpawnedBase&>(self);
   Scope& scope = node.scope;
+  TaskEnd end{scope.ending_};
+  scope.ending_ = &end;
   node.destroy(&node);
+  if (end.scope_is_gone) return;
+  scope.ending_ = end.outer;
   if (--scope.count_ > 0) return;
   while (!scope.joiners_.empty()) scope.joiners_.front().grant();
 }

@@ -9,7 +9,7 @@
 namespace weft::detail {
 
 NameBoard::NameBoard(Loop& loop, std::string_view name, const NameOptions& options)
-    : loop_(loop), name_(peer_text(name, 200)), options_(options) {}
+    : loop_(loop), name_(peer_text(name, 200)), options_(options), log_(loop, *options_.logger) {}
 
 void NameBoard::answer(std::vector<Endpoint> endpoints) {
   take(judge(std::move(endpoints), limits(), list_));
@@ -65,7 +65,7 @@ void NameBoard::fail(const Status& why) {
 
 void NameBoard::skip(const JudgedList& list) {
   stats_.skipped += list.skipped;
-  write_line(*options_.logger, LogLevel::kDebug, [&] {
+  log_.write(LogLevel::kDebug, [&] {
     return "naming: " + name_ + ": " + std::to_string(list.skipped) +
            " entries are left out: " + list.first_skipped.to_string();
   });
@@ -76,7 +76,7 @@ void NameBoard::report(const Status& why) {
   const bool is_news = failure_.code() != why.code();
   failure_ = why;
   if (!is_news || closed_) return;
-  write_line(*options_.logger, LogLevel::kWarning, [&] {
+  log_.write(LogLevel::kWarning, [&] {
     return "naming: " + name_ + ": " + why.to_string() + "; " + std::to_string(list_->endpoints.size()) +
            " known servers are kept";
   });
@@ -85,6 +85,7 @@ void NameBoard::report(const Status& why) {
 void NameBoard::close() noexcept {
   closed_ = true;
   held_.reset();
+  log_.clear();
   loop_.disarm(*this);
   event_.set();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "naming/deferred_log.hpp"
 #include "naming/judged_list.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/event.hpp"
@@ -63,6 +64,7 @@ class NameBoard final : private Timer {
   TimePoint next_change_ = TimePoint::min();
   Status failure_;
   Event event_;
+  DeferredLog log_;
   NameWatchStats stats_;
   bool closed_ = false;
 };

@@ -31,12 +31,14 @@ Registrar::Registrar(Loop& loop, EtcdHosts hosts, const Endpoint& endpoint,
       value_(to_text(endpoint)),
       backoff_(options.backoff_min, std::min<Duration>(options.backoff_max, options.ttl)),
       client_(loop),
+      log_(loop, *options_.logger),
       first_turn_(loop, [this] {
         if (!closed_) scope_.spawn(&Registrar::run, this);
       }) {}
 
 void Registrar::close() noexcept {
   closed_ = true;
+  log_.clear();
   scope_.drop_all();
   event_.set();
 }
@@ -105,7 +107,7 @@ void Registrar::note(const Status& outcome) {
   const bool is_news = outcome.code() != failure_.code();
   failure_ = outcome;
   if (outcome.ok() || !is_news) return;
-  write_line(*options_.logger, LogLevel::kWarning,
+  log_.write(LogLevel::kWarning,
              [&] { return "naming: registration of " + key_ + ": " + outcome.to_string(); });
 }
 

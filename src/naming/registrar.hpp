@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "naming/deferred_log.hpp"
 #include "naming/etcd_hosts.hpp"
 #include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
@@ -47,6 +48,7 @@ class Registrar {
   const std::string value_;
   Backoff backoff_;
   HttpClient client_;
+  DeferredLog log_;
   std::int64_t lease_ = 0;
   bool is_put_ = false;
   bool closed_ = false;

@@ -53,6 +53,7 @@ enum class Callback : int {
   kAuthenticator,
   kAuthorizer,
   kLandingChooser,
+  kServerLog,
   kLast,
 };
 constexpr const char* kCallbackNames[] = {"ServedFunction",
@@ -80,12 +81,23 @@ constexpr const char* kCallbackNames[] = {"ServedFunction",
                                           "PeerGone",
                                           "Authenticator",
                                           "Authorizer",
-                                          "LandingChooser"};
+                                          "LandingChooser",
+                                          "ServerLog"};
 static_assert(std::size(kCallbackNames) == static_cast<std::size_t>(Callback::kLast));
 
-enum class Action : int { kClose, kDestroy, kGiveUp, kCall, kCancel, kStopServer, kClosePeers, kLast };
-constexpr const char* kActionNames[] = {"Close",  "Destroy",    "GiveUp",    "Call",
-                                        "Cancel", "StopServer", "ClosePeers"};
+enum class Action : int {
+  kClose,
+  kDestroy,
+  kGiveUp,
+  kCall,
+  kCancel,
+  kCancelOwn,
+  kStopServer,
+  kClosePeers,
+  kLast
+};
+constexpr const char* kActionNames[] = {"Close",  "Destroy",   "GiveUp",     "Call",
+                                        "Cancel", "CancelOwn", "StopServer", "ClosePeers"};
 static_assert(std::size(kActionNames) == static_cast<std::size_t>(Action::kLast));
 
 /// Number of the loop's turns after which the connection is cut; kStands: never.
@@ -183,6 +195,12 @@ class AtServer final : public ServerInterceptor {
     return {};
   }
   void after(const EndedCall&) noexcept override { reached(Callback::kServerAfter); }
+};
+
+/// Log of the server.
+class Lines final : public Logger {
+ public:
+  void write(LogLevel, std::string_view) override { reached(Callback::kServerLog); }
 };
 
 class Tokens final : public Authenticator {
@@ -341,6 +359,7 @@ class World {
     options.threads = 0;
     options.loop = loop_.get();
     options.checksums = checksums_;
+    options.logger = &lines_;
     if (case_.callback == Callback::kServerBefore || case_.callback == Callback::kServerAfter)
       options.interceptors = {std::make_shared<AtServer>()};
     if (case_.callback == Callback::kAuthenticator) options.authenticator = std::make_shared<Tokens>();
@@ -406,6 +425,10 @@ class World {
     options.metadata = token;
     [[maybe_unused]] const Result<int> answer = co_await client->call<add_one>(options, 1);
   }
+  static Task<void> call_nothing(Client* client) {
+    Result<int> answer = co_await client->call<remote<"nothing", int(int)>>(1);
+    EXPECT_FALSE(answer.ok());
+  }
   static Task<void> send_items(Client* client) {
     auto stream = client->open<items_back>();
     for (int i = 0; i < 3; ++i) {
@@ -460,6 +483,8 @@ class World {
       case Callback::kPeerGone:
         cut();
         return;
+      case Callback::kServerLog:
+        return calls_.spawn(&call_nothing, its);
       default:
         late_.push_back(its->start<add_one>(1));
         if (client_ != nullptr) calls_.spawn(&send_argument, its);
@@ -483,6 +508,9 @@ class World {
         return calls_.spawn(&send_argument, client_.get());
       case Action::kCancel:
         return others_.cancel(CancelReason::kRequested);
+      case Action::kCancelOwn:
+        for (Call<int>& call : late_) call.cancel();
+        return calls_.cancel(CancelReason::kRequested);
       case Action::kStopServer:
         return server_->stop(0s);
       case Action::kClosePeers:
@@ -540,6 +568,7 @@ class World {
   const Case case_;
   const Transports transports_;
   const bool checksums_;
+  Lines lines_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
   std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
@@ -686,6 +715,9 @@ TEST_P(CallbackMatrix, AuthorizerMayDoAll) {
 }
 TEST_P(CallbackMatrix, LandingChooserMayDoAll) {
   run_all(Callback::kLandingChooser);
+}
+TEST_P(CallbackMatrix, ServerLogMayDoAll) {
+  run_all(Callback::kServerLog);
 }
 
 std::vector<Way> ways() {

@@ -63,6 +63,7 @@ TEST(NameBoard, KeepsTheLastGoodList) {
 TEST(NameBoard, WritesOneLineForManyFailuresOfOneKind) {
   Board with;
   for (int i = 0; i < 1000; ++i) with.board->fail({StatusCode::kUnavailable, Layer::kRuntime, "down"});
+  with.loop->run_until_idle();
   EXPECT_EQ(with.logger.warnings.size(), 1u);
   EXPECT_EQ(with.board->stats().failures, 1000u);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "weft/detail/memory/chunk_pool.hpp"
@@ -32,6 +33,8 @@ class ArrivingAnswer {
   }
   /// The answer, until end().
   const Frame& frame() const noexcept { return frame_; }
+  /// Moves everything out, and is as after end().
+  ArrivingAnswer take() noexcept { return std::exchange(*this, {}); }
   /// Keeps nothing any more.
   void end() noexcept;
 

@@ -74,7 +74,14 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
  protected:
   ~AnsweredCall() = default;
 
-  void decode_answer(Bytes body, Status& failure) noexcept final { body_.read(body, failure); }
+  void decode_answer(Bytes body, Status& failure) noexcept final {
+    if constexpr (requires { requires Reader::kReadsByHooks; }) {
+      const Reading reading{*this};
+      body_.read(body, failure);
+    } else {
+      body_.read(body, failure);
+    }
+  }
 
   Result<R> take_result() {
     Status failure = take_failure();

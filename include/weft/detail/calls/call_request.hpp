@@ -44,6 +44,8 @@ struct CallRequest {
   std::uint32_t repeats = 0;
   /// It was on a connection that was lost, and may have run there, whatever became of it since.
   bool may_have_run = false;
+  /// The call has waited at its target, so that its owner may destroy it when it ends.
+  bool has_waited = false;
 };
 
 }  // namespace weft::detail

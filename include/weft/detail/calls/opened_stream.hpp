@@ -64,19 +64,24 @@ class OpenedStream : OwnedDetails, public PendingCall {
   };
 
   StreamSide* stream() noexcept final { return &side(); }
-  // The items end with the call, at once: the connection may be gone when somebody looks.
+  // The items end with the call, at once: the connection may be gone when somebody looks. With details it is
+  // on_end() that closes them, and the stream may be gone afterwards.
   void on_answer(const Frame& frame) final {
+    const bool may_be_gone = has_details();
     PendingCall::on_answer(frame);
-    open_or_close();
+    if (!may_be_gone) open_or_close();
   }
   void on_answer_attachment_end(const Frame& frame, bool landed) final {
+    const bool may_be_gone = has_details();
     PendingCall::on_answer_attachment_end(frame, landed);
-    open_or_close();
+    if (!may_be_gone) open_or_close();
   }
   void on_lost(const Status& failure, bool stands) final {
+    const bool may_be_gone = has_details();
     PendingCall::on_lost(failure, stands);
-    open_or_close();
+    if (!may_be_gone) open_or_close();
   }
+  void on_end() noexcept final { open_or_close(); }
   /// Opens or closes the items, as the call is.
   void open_or_close() noexcept;
   void tell() noexcept;

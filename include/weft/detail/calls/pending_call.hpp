@@ -36,6 +36,8 @@ class CallsOut;
 ///   calls. The timer looks for the memory as well.
 /// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out in
 ///   these three states only.
+/// - kReading: it was in kSent, and code of the user's reads the answer.
+/// - kLeft: it has left by itself, and ends in this function. Code of the user's may run before the end.
 /// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
 ///
 /// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
@@ -121,8 +123,26 @@ class PendingCall : public RequestExchange,
   void open_items(StreamSide& items) noexcept;
   /// Ends it, which is not done, with `why`, and the peer is told. If it was sent, it may have run.
   void give_up(Status why) noexcept;
-  /// Lets go of its details once it is in kSent, unless somebody hears of its end by them. True: their owner
-  /// may destroy them.
+  /// Stands while code of the user's may run that reads the answer: a cancel comes too late, and the call may
+  /// not be destroyed.
+  class Reading {
+   public:
+    explicit Reading(PendingCall& call) noexcept : call_(call) { call_.state_ = State::kReading; }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading() { call_.state_ = State::kSent; }
+
+   private:
+    PendingCall& call_;
+  };
+  bool is_reading() const noexcept { return state_ == State::kReading; }
+  /// An interceptor may destroy the call when it ends.
+  bool has_details() const noexcept { return request_.details != nullptr; }
+  /// A call with details has ended. Interceptors hear of it next, and may destroy the call.
+  virtual void on_end() noexcept {}
+
+  /// Lets go of its details once it is in kSent, unless interceptors hear of its end by them. True: their
+  /// owner may destroy them.
   bool forget_details() noexcept;
 
   // Functions of an Exchange that a derived class adds to when it has more to end with the call.
@@ -131,13 +151,14 @@ class PendingCall : public RequestExchange,
   void on_lost(const Status& failure, bool stands) override;
 
  private:
-  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kDone };
+  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kReading, kLeft, kDone };
 
   Landing on_answer_attachment(const Frame& frame) final;
   CallDetails* details() final { return request_.details; }
   void on_timer() override;
 
   void take_answer(const Frame& frame, Status refused);
+  [[gnu::cold]] void tell_end() noexcept;
   /// Ends it, as soon as the connection has no memory of the caller's.
   void end_with_memory() noexcept;
   void end() noexcept;

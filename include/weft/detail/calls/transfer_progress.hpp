@@ -19,6 +19,9 @@ class Loop;
 class TransferProgress final : private detail::Ready {
  public:
   TransferProgress() noexcept;
+  ~TransferProgress() {
+    if (telling_ != nullptr) telling_->is_gone = true;
+  }
 
   /// Bytes that have left this side, of how many.
   std::uint64_t sent() const noexcept { return sent_; }
@@ -30,7 +33,8 @@ class TransferProgress final : private detail::Ready {
 
   /// Calls back from the loop when the sum of the counts has grown by `step` bytes since the last callback,
   /// or when one of them is complete. At most once per turn, with the counts at that moment. The callback may
-  /// do anything that code on the loop may do, but must not throw, nor destroy this object.
+  /// do anything that code on the loop may do, also set another callback, or end the call and destroy this
+  /// object; but it must not throw.
   void on_change(detail::UniqueFunction<void(const TransferProgress&)> callback, std::uint64_t step = 0);
 
   // From here on: for the library.
@@ -59,6 +63,12 @@ class TransferProgress final : private detail::Ready {
   void stay_silent() noexcept { unlink(); }
 
  private:
+  /// A callback that runs.
+  struct Telling {
+    bool is_gone = false;
+    bool has_another = false;
+  };
+
   void changed(bool whole) noexcept;
 
   std::uint64_t sent_ = 0;
@@ -70,6 +80,7 @@ class TransferProgress final : private detail::Ready {
   std::uint64_t told_ = 0;
   Loop* loop_ = nullptr;
   bool taken_ = false;
+  Telling* telling_ = nullptr;
   detail::UniqueFunction<void(const TransferProgress&)> callback_;
   detail::LeftMarks marks_;
 };

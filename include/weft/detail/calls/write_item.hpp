@@ -124,7 +124,10 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
       } else {
         written_ = send_item<Format>(side, item_);
       }
-      if (!written_) access_.abandon(Status{side.failure()});
+      if (!written_) {
+        access_.abandon(Status{side.failure()});
+        return true;
+      }
       return !kAttached || !side.sends_attachment();
     }
     return writing == StreamSide::Writing::kOver;

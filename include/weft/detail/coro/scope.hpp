@@ -17,8 +17,9 @@
 namespace weft {
 
 /// The owner of coroutines that outlive the expression which made them. All of them end before it does: join
-/// it before it goes. Declare it last, so that what its tasks use outlives them. Thread: its loop's. Each
-/// spawned task costs one allocation from the frame pool, besides the task's own frame.
+/// it before it goes, or let it go with what its last task held. Declare it last, so that what its tasks use
+/// outlives them. Thread: its loop's. Each spawned task costs one allocation from the frame pool, besides the
+/// task's own frame.
 class Scope {
  public:
   class [[nodiscard]] JoinAwaiter;
@@ -29,7 +30,11 @@ class Scope {
   explicit Scope(CancelScope* parent) : cancel_scope_(parent) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
-  ~Scope() { WEFT_ASSERT(count_ == 0, "a Scope is joined before it is destroyed"); }
+  ~Scope() {
+    std::size_t ending = 0;
+    for (TaskEnd* end = ending_; end != nullptr; end = end->outer, ++ending) end->scope_is_gone = true;
+    WEFT_ASSERT(count_ == ending, "a Scope is joined before it is destroyed");
+  }
 
   /// Starts the Task<void> that `function(args...)` returns; it runs on this stack up to its first
   /// suspension. `function` has no state; the scope owns copies of `args` until the task ends. Pointers are
@@ -103,10 +108,17 @@ class Scope {
     [[no_unique_address]] std::tuple<Args...> args;
   };
 
+  /// End of a task, while its arguments are destroyed: the last reference to the scope may be among them.
+  struct TaskEnd {
+    TaskEnd* outer;
+    bool scope_is_gone = false;
+  };
+
   static void task_ended(detail::Completion& self, detail::TaskPromiseBase& task) noexcept;
 
   detail::IntrusiveList<SpawnedBase, SpawnedTag> tasks_;
   std::size_t count_ = 0;
+  TaskEnd* ending_ = nullptr;
   detail::WaitList joiners_;
   CancelScope cancel_scope_;
 };

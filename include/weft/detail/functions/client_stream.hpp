@@ -75,7 +75,10 @@ class StartedStream final : public OpenedStream {
     kept_.copy_to(to);
     const_cast<StartedStream*>(this)->on_sent();
   }
-  void decode_answer(Bytes body, Status& failure) noexcept override { answer_.read(body, failure); }
+  void decode_answer(Bytes body, Status& failure) noexcept override {
+    const PendingCall::Reading reading{*this};
+    answer_.read(body, failure);
+  }
 
   KeptRequest kept_;
   CodecAnswer<R> answer_;
