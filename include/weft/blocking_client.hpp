@@ -18,18 +18,18 @@
 
 namespace weft {
 
-/// A client for programs without a loop: it runs one on a thread of its own, and its calls block the threads
-/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto answer =
-/// client.call<f>(x);`
+/// A client for programs without a loop. It runs a loop on its own thread, and its calls block the calling
+/// threads: `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto answer = client.call<f>(x);`
 ///
-/// It connects at the first call. Where the system gives no loop or thread, every call fails with the reason.
-/// It serves weft::blocking(client, stop_token) and weft::on_loop_of(client) too. Threads: any for its calls,
-/// any number at a time; none of them may still be making one when it is destroyed, while those that wait
-/// elsewhere for a call, such as a BlockingCall, get kCancelled. In a child of fork it does nothing.
+/// The client connects at the first call. If the system cannot create a loop or a thread, every call fails
+/// with that error. weft::blocking(client, stop_token) and weft::on_loop_of(client) accept this client too.
+/// Threads: any thread may call, concurrently with others. No thread may be inside a call when the client is
+/// destroyed; calls awaited elsewhere, such as a BlockingCall, end with kCancelled. In a child of fork it
+/// does nothing.
 ///
-/// It serves as a Client does: what is registered before the first call, on any thread but its own, the
-/// server calls. Handlers run on the client's own thread, and hold up its calls as long as they do not
-/// return. A Reply that one passed on is used or dropped before the client ends.
+/// Like a Client it can serve: the server may call the functions registered before the first call, from any
+/// thread except the client's own. Handlers run on the client's thread and block its calls until they return.
+/// A Reply that a handler passed on must be used or dropped before the client is destroyed.
 class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
                              public detail::FunctionServer<BlockingClient> {
  public:

@@ -20,14 +20,15 @@
 
 namespace weft {
 
-/// Calls functions of one server, over one connection: a detail::CallClient whose arguments and results are
-/// written and read by the codec: `Result<R> answer = co_await client.call<f>(arguments...);`. Thread, life:
-/// as detail::CallClient; other threads write blocking(client) or on_loop_of(client).
+/// Calls functions of one server over one connection: a detail::CallClient that encodes arguments and decodes
+/// results with the codec: `Result<R> answer = co_await client.call<f>(arguments...);`. Thread and lifetime:
+/// as for detail::CallClient; other threads use blocking(client) or on_loop_of(client).
 ///
-/// A client serves too: what is registered before its first call, or connect(), the server calls over the
-/// same connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none
-/// may be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own
-/// no Scope then; and the loop outlives every Reply that they keep.
+/// A client can serve too: the server may call functions registered before the first call or connect(), over
+/// the same connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits,
+/// and must not be blocking handlers. The client's destructor destroys coroutines of handlers that are still
+/// running, so these must not own a Scope at that time. The loop must outlive every Reply that a handler
+/// keeps.
 class Client final : public detail::CallClient,
                      public detail::FunctionCaller<Client>,
                      public detail::FunctionServer<Client> {

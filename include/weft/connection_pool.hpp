@@ -24,13 +24,14 @@
 
 namespace weft {
 
-/// Calls functions of one server over several connections: a detail::CallPool whose arguments and results are
-/// written and read by the codec: `Result<R> answer = co_await pool.call<f>(arguments...);`. Thread, life: as
-/// detail::CallPool.
+/// Calls functions of one server over several connections: a detail::CallPool that encodes arguments and
+/// decodes results with the codec: `Result<R> answer = co_await pool.call<f>(arguments...);`. Thread and
+/// lifetime: as for detail::CallPool.
 ///
-/// A pool serves too, as a Client does: what is registered before its first call, or connect(), the server
-/// calls over each of its connections. A connection that serves is not idle; one that the pool leaves tells
-/// the server so, and ends when what runs has been answered.
+/// Like a Client, a pool can serve: the server may call functions registered before the first call or
+/// connect(), over each connection of the pool. A connection with a running handler is not idle. When the
+/// pool retires a connection, it notifies the server, and the connection closes after its running calls have
+/// been answered.
 class ConnectionPool final : public detail::CallPool,
                              public detail::FunctionCaller<ConnectionPool>,
                              public detail::FunctionServer<ConnectionPool> {
@@ -42,9 +43,8 @@ class ConnectionPool final : public detail::CallPool,
       : detail::CallPool(loop, std::move(options), std::move(transports)) {}
 };
 
-/// The pools of one loop by their servers' addresses, made when they are first asked for: whoever calls a
-/// server shares the connections with all others who do. Whoever makes this owns them all. Thread: its
-/// loop's.
+/// The pools of one loop, keyed by server address and created on first use. All callers of a server share its
+/// connections. The pools belong to this object. Thread: its loop's.
 class ConnectionPools {
  public:
   /// Every pool gets `options`, with the address that it was asked for in place of `client.connect`. `loop`

@@ -7,8 +7,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 
-/// Tasks and all that coroutines wait for: each other, events, locks, channels, time, and threads that
-/// compute.
+/// Tasks and everything that coroutines can await: other tasks, events, locks, channels, timers, and threads
+/// that compute.
 
 #include "weft/detail/coro/cancel.hpp"            // IWYU pragma: export
 #include "weft/detail/coro/channel.hpp"           // IWYU pragma: export

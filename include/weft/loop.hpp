@@ -7,7 +7,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 
-/// Loops, the threads that run them or work for them, and what they poll besides.
+/// Loops, the threads that run or assist them, and the additional event sources that they poll.
 
 #include "weft/detail/runtime/clock.hpp"         // IWYU pragma: export
 #include "weft/detail/runtime/cpu_latency.hpp"   // IWYU pragma: export

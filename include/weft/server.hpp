@@ -32,10 +32,10 @@ class Server final : public detail::CallServer, public detail::FunctionServer<Se
   /// The peers that are connected, on all loops, to find one and to call all. Thread: any, once start() has
   /// returned; what this gives may outlive the server.
   Peers peers() const { return Peers{peer_board()}; }
-  /// `connected(Peer)` is called for each peer that has said hello, and `gone(Peer)` when its connection has
-  /// ended, on the peer's loop, so on several threads at the same time if there are several loops. The one
-  /// that is gone still has its tag. What they throw ends the connection. What they refer to outlives the
-  /// server. Call it before start().
+  /// Calls `connected(Peer)` for each peer after its hello, and `gone(Peer)` after its connection has ended.
+  /// Both run on the peer's loop, so concurrently if there are several loops. In `gone` the peer still has
+  /// its tag. An exception from either function ends the connection. Objects to which the functions refer
+  /// must outlive the server. Call this before start().
   template <typename Connected, typename Gone>
   void on_peers(Connected connected, Gone gone) {
     set_peer_hooks([hook = std::move(connected)](

@@ -19,13 +19,14 @@
 
 namespace weft {
 
-/// Carriers that may take connections of tls:// URLs over, which both sides have to name. Nothing that goes
-/// by them is encrypted, or kept from being changed on its way: whoever can read or write the shared memory
-/// or the network that they use has to be trusted. TLS proves who the peer is, and that the same peer is at
-/// the carrier's other end when that comes up.
+/// Carriers that may take over connections of tls:// URLs; both sides must enable them. Their data is neither
+/// encrypted nor protected against modification: everyone with access to the shared memory or the network
+/// must be trusted. TLS proves the identity of the peer, and that the same peer is at the other end of the
+/// carrier when it is established.
 ///
-/// The policies are for listening and connecting, in place of those of UcxOptions and VerbsOptions, whose
-/// other options hold. They have devices, workers and memory beside those of other URLs.
+/// These policies for listening and connecting replace those in UcxOptions and VerbsOptions; the other
+/// options there still apply. These carriers use devices, workers and memory of their own, separate from
+/// those of other URLs.
 struct CarriersBesideTls {
   CarrierPolicy ucx = CarrierPolicy::kForbid;
   CarrierPolicy verbs = CarrierPolicy::kForbid;

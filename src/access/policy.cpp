@@ -52,7 +52,7 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Says what is wrong with a name of a rule; empty when nothing is.
+/// Returns the fault of a name in a rule; empty when there is none.
 std::string fault_of_name(std::string_view prefix, std::string_view name) {
   if (name.empty()) return "nothing follows " + std::string{prefix};
   if (prefix == kSpiffe && name.substr(0, name.find('/')).find('*') != name.npos) {

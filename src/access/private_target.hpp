@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-/// Returns true if bytes to `target`, a URL, or a host and port of TCP, reach nobody else: they are
+/// Returns true if bytes to `target`, a URL, or a host and port of TCP, cannot be read by others: they are
 /// encrypted, or stay on this machine.
 bool is_private(std::string_view target) noexcept;
 

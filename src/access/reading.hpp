@@ -19,7 +19,7 @@
 
 namespace weft::detail {
 
-/// Log in which a file's keeper says what became of a change of it.
+/// Log of the outcome of changes to a file.
 class AccessLog {
  public:
   /// Null: stderr_logger().
@@ -34,8 +34,7 @@ class AccessLog {
 /// Returns `fault`, which begins with a line's number, with the file's name before it.
 Status fault_in(const std::string& path, const Status& fault) noexcept;
 
-/// Looks at `file` and gives what is new to `take`, which returns what is wrong with it; the log hears what
-/// became of it.
+/// Checks `file` and passes changed contents to `take`, which returns their fault, if any; logs the outcome.
 template <typename Take>
 void read_again(WatchedFile& file, TimePoint now, AccessLog& log, std::string_view what, Take take) noexcept {
   try {
@@ -55,7 +54,7 @@ void read_again(WatchedFile& file, TimePoint now, AccessLog& log, std::string_vi
 /// Thread: any.
 class VersionedFile {
  public:
-  /// Takes new contents, or returns what is wrong with them. Throws std::bad_alloc.
+  /// Takes new contents, or returns their fault. Throws std::bad_alloc.
   using Take = UniqueFunction<Result<void>(std::string_view)>;
 
   /// `what` is for the log, and outlives this.
@@ -69,8 +68,8 @@ class VersionedFile {
   const std::string& path() const noexcept { return file_.path(); }
   /// Reads it for the first time. Throws std::bad_alloc.
   Result<void> begin();
-  /// Returns the version, once the file was looked at if that is due. A loop that finds another one looking
-  /// goes on with what there is.
+  /// Returns the version, after checking the file if that is due. If another loop is checking it, returns the
+  /// current one.
   std::uint64_t version(TimePoint now) noexcept {
     if (file_.is_due(now)) [[unlikely]] {
       look(now);

@@ -24,8 +24,8 @@ constexpr std::size_t kTokenBytesMin = 16;
 constexpr FixedFailure kUnknownToken{StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
                                      "the call's token is none that the server knows; it may be old"};
 
-/// Tokens by a hash under a secret, so that the time of a look-up tells nothing of them; what is found is
-/// compared as a whole.
+/// Tokens keyed by a hash with a secret, so that the time of a look-up reveals nothing of them; the found
+/// token is compared as a whole.
 class TokenTable {
  public:
   static Result<TokenTable> parse(std::string_view text) {

@@ -32,10 +32,10 @@ class WatchedFile {
   }
   /// Returns its contents. Errors: see read_file(). Throws std::bad_alloc.
   Result<Secret> read();
-  /// Looks at it, and reads it if it is not what was read last: contents, or what is wrong now and was not
-  /// before. None: nothing has changed. Throws std::bad_alloc.
+  /// Checks the file, and reads it if it has changed: returns its new contents, or a new fault. None: nothing
+  /// has changed. Throws std::bad_alloc.
   std::optional<Result<Secret>> look(TimePoint now);
-  /// Has the next look read it again, since what was read could not be taken.
+  /// Makes the next look read it again, because its contents could not be taken.
   void forget() noexcept { unsure_ = true, contents_ = 0; }
 
  private:

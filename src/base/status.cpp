@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-// More than any text of ours, and what its size is kept in can say.
+// Larger than any text of ours, and within the range of the size field.
 constexpr std::size_t kTextBytesMax = 0x7FFFFFFF;
 
 Retry default_retry(StatusCode code) {

@@ -27,8 +27,8 @@ struct Reads {
     if (!found.ok()) return found.status();
     if (bytes == 0) return {};
     const MutableBytes part = part_of(*found, offset, bytes);
-    // The answer holds the region until all of it has left. Others may write there meanwhile: peers, and
-    // whoever shared it.
+    // The answer holds the region until all of it was sent. Others may write there meanwhile: peers, and the
+    // owner that shared it.
     context.set_shared_attachment(
         Buffer::adopt(part, new Region{*std::move(found)},
                       [](void* owner) noexcept { delete static_cast<Region*>(owner); }));

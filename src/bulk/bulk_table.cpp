@@ -65,7 +65,7 @@ Result<std::shared_ptr<SharedRegion>> BulkTable::find(const BulkHandle& handle, 
     const auto found = regions_.find(handle.region);
     if (found != regions_.end()) region = found->second;
   }
-  // Both words in any case: the time that it takes tells nothing of the first.
+  // Compare both words in any case, so that the time reveals nothing about the first.
   const bool matches = region != nullptr && ((region->handle.key_high ^ handle.key_high) |
                                              (region->handle.key_low ^ handle.key_low)) == 0;
   if (!matches) return Status::of<kNoSuchRegion>();

@@ -35,8 +35,8 @@ class BulkTable {
   /// Gives `region` its name. Throws std::bad_alloc. Errors: kResourceExhausted while it is full.
   Result<void> add(const std::shared_ptr<SharedRegion>& region);
   void remove(std::uint64_t region) noexcept;
-  /// Finds the region of `handle` for an access. What the handle says of length and rights counts for
-  /// nothing. Errors: kNotFound, also for a key that is another's; those of check_access().
+  /// Finds the region of `handle` for an access. Length and rights in the handle are ignored. Errors:
+  /// kNotFound, also for the key of another region; those of check_access().
   Result<std::shared_ptr<SharedRegion>> find(const BulkHandle& handle, BulkRights right, std::uint64_t offset,
                                              std::uint64_t bytes);
 

@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-// A call that runs takes it to its answer, and one whose attachment is still arriving to its record. One that
-// was answered may have a record still, so its attachment is looked for in any case.
+// A running call takes the rate to its answer, and a call with an arriving attachment to its record. An
+// answered call may still have a record, so its attachment is searched for in any case.
 void keep_answer_to_rate(CallsIn& calls, std::uint64_t id, std::uint64_t rate) {
   if (rate == 0 || rate > Pace::kRateMax) return;
   ArrivingCalls* const arriving = calls.arriving_calls();

@@ -14,25 +14,25 @@
 
 namespace weft::detail {
 
-/// Attachment of an answer on its way, or only the wish to hear when everything before it has left. Its own
-/// operation record: nobody else owns it, and it is gone when the connection is done with it.
+/// Attachment of an answer that is being sent, or only the callback for when everything before it was sent.
+/// An operation record that owns itself: it is destroyed when the connection no longer uses it.
 ///
-///   made --queue_whole() or add()--> leaving --all of it left, and its marks came out--> gone
+///   made --queue_whole() or add()--> leaving --all of it was sent, and its markers came out--> gone
 ///     |                                |  stop(), or the connection is lost
-///     '------------stop()--------------'----> nothing of it is lent any more -----------> gone
+///     '------------stop()--------------'----> nothing of it is lent any more ---------------> gone
 class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerTransfer> {
  public:
-  /// `wishes` may be null; they are told the end, once. `loop` is the connection's.
+  /// `wishes` may be null; otherwise notified once, at the end. `loop` is the connection's.
   AnswerTransfer(Loop& loop, Outbox& outbox, Attachment attachment, std::unique_ptr<AnswerWishes> wishes);
 
   /// It goes in pieces, and is found in `table`, which has room for it and outlives it, under its id until it
   /// ends.
   void enter(IdTable<AnswerTransfer>& table);
-  /// Queues all of it, also when that is nothing but the wish. False when memory is out: it
-  /// has stopped then.
+  /// Queues the whole attachment, or only the callback if there is none. Returns false when memory is
+  /// exhausted: it has stopped then.
   bool queue_whole();
-  /// It is in no list, and no more of it is queued. It is gone at once, or when the connection has given back
-  /// what it reads.
+  /// Removes it from its list, and queues no more of it. It is destroyed at once, or when the connection has
+  /// returned the memory that it reads.
   void stop() noexcept;
   void on_dropped() noexcept override { stop(); }
 

@@ -24,7 +24,7 @@ constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kN
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-// A slower one could not be told from one that stands still.
+// A slower transfer could not be distinguished from a stalled one.
 std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, Session& session) {
   if (wanted == 0 || wanted > Pace::kRateMax) return 0;
   return std::max(wanted, session.transfers().least_rate(bytes, session.limits().frame_timeout));
@@ -133,7 +133,7 @@ void AnswerWriter::end_answer_with(std::uint64_t id, Attachment& attachment,
   }
 }
 
-// One that goes in pieces has few of them copied at a time, which OutgoingTransfers sees to.
+// OutgoingTransfers limits the number of copied pieces of an attachment that is sent in pieces.
 bool AnswerWriter::reserve_copy(std::uint64_t bytes) {
   if (!session_.output().needs_end() || session_.transfers().splits(bytes)) return true;
   return session_.output().reserve(static_cast<std::size_t>(bytes));

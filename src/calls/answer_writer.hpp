@@ -21,8 +21,8 @@ namespace weft::detail {
 
 class Session;
 
-/// Writes the answers to the peer's calls on one connection: their frames, their attachments, and the
-/// failures of those that get none. Thread: the connection's loop.
+/// Writes the answers to the peer's calls on one connection: frames, attachments, and failures. Thread: the
+/// connection's loop.
 class AnswerWriter final : public AnswerSink {
  public:
   /// All outlive it. `calls` has those with a record.
@@ -31,20 +31,20 @@ class AnswerWriter final : public AnswerSink {
 
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
-  /// Refuses a call whose handler has not run, and tells its caller so (unprocessed).
+  /// Refuses a call with a handler that has not run, and marks it as unprocessed for its caller.
   void refuse(std::uint64_t id, const Refusal& refusal);
   void refuse_without_memory(std::uint64_t id) override;
-  /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the
-  /// caller is told that nothing more comes. False when nothing of it is still to be sent.
+  /// The caller cancelled a call that was answered: drops the unsent rest of the attachment, and notifies the
+  /// caller that no more follows. Returns false when nothing of it remains to be sent.
   bool break_off(std::uint64_t id);
   void count_request() { ++requests_; }
   /// Returns how many requests the peer has sent, modulo 2^32.
   std::uint32_t requests() const { return requests_; }
   void wake_room_waiter() override;
-  /// The connection is gone: what is answered goes nowhere, and has room.
+  /// The connection is gone: answers are dropped from now on, and always have room.
   void lose_connection() { set_gone(); }
-  /// Lets as many of those that wait for room go on as `left` says, once the connection is lost, and counts
-  /// them down. False when some are left.
+  /// Wakes up to `left` of the waiters for room after the connection was lost, and decrements `left` for
+  /// each. Returns false when some remain.
   bool wake_some(std::size_t& left);
 
  private:
@@ -69,8 +69,8 @@ class AnswerWriter final : public AnswerSink {
   std::shared_ptr<PeerTarget> peer() override;
   void finish() override;
 
-  /// Fills `head` for an answer of which `written` bytes are written, and for which `kept` are kept
-  /// elsewhere. False: it was failed in its place.
+  /// Fills `head` for an answer with `written` bytes to be written and `kept` bytes that are stored
+  /// elsewhere. Returns false when the answer was replaced by a failure.
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                     std::size_t written, std::size_t kept, wire::AnswerHead& head);
   bool queue_transfer(std::uint64_t id, Attachment& attachment, std::unique_ptr<AnswerWishes>& wishes);

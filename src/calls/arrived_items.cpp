@@ -9,8 +9,8 @@ namespace weft::detail {
 
 namespace {
 
-/// Adds `item` to `items`, with its attachment unless `came` is null. Without memory for it that stays in
-/// `came`: it is given back by a function of the user's, which runs under no lock.
+/// Adds `item` to `items`, with its attachment unless `came` is null. When memory is exhausted the attachment
+/// stays in `came`, because a function of the user's may release it, which must not run under a lock.
 bool keep(ItemBlocks& items, Bytes item, MemoryBudget* budget, Buffer* came) noexcept {
   if (came == nullptr) return items.add(item, budget);
   Attachment attachment{std::move(*came)};
@@ -21,8 +21,8 @@ bool keep(ItemBlocks& items, Bytes item, MemoryBudget* budget, Buffer* came) noe
 
 }  // namespace
 
-// Whoever has taken all that there is has told of all but less than half a window, and then the peer may
-// still send (ReceiveWindow).
+// A reader that has taken all items has reported everything except for less than half a window, and then the
+// peer may still send (ReceiveWindow).
 std::uint64_t ArrivedItems::take(std::uint64_t taken, ItemBlocks& items, bool waits) noexcept {
   if (state_.in_child()) return 0;
   ExchangeState::Lock lock = state_.lock();
@@ -48,7 +48,7 @@ void ArrivedItems::discard() noexcept {
   state_.ask(lock);
 }
 
-// The thread is told when the lock is free, so that it does not wait for that.
+// The thread is woken after the lock was released, so that it does not wait for the lock.
 bool ArrivedItems::deliver(IncomingItems& items) noexcept {
   bool all = true;
   bool wakes = false;

@@ -20,14 +20,15 @@ namespace weft::detail {
 class ArrivingCalls;
 struct ArrivingAttachmentTag;
 
-/// Attachment of a request that is on its way: how far it has come and whether it gets on, wherever it goes
-/// to. An entry of ArrivingCalls, linked while more of it is wanted; that calls what is virtual here. Each of
-/// its ends comes once, after it left the table, and may destroy it. Thread: the connection's loop.
+/// Attachment of a request while it arrives: how much has arrived, and whether it makes progress, independent
+/// of its destination. An entry of ArrivingCalls, linked while more of it is expected; ArrivingCalls calls
+/// the virtual functions. Exactly one of the functions for its end is called, after it has left the table,
+/// and that may destroy it. Thread: the connection's loop.
 class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
                            public ListHook<ArrivingAttachmentTag>,
                            private Timer {
  public:
-  /// `calls` hears when a time of it is over.
+  /// `calls` is notified when one of its time limits has passed.
   ArrivingAttachment(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Deadline deadline,
                      std::size_t received = 0) noexcept
       : calls_(calls), id_(id), bytes_(bytes), deadline_(deadline), received_(received) {}
@@ -40,7 +41,7 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   Deadline deadline() const noexcept { return deadline_; }
   Timer& timer() noexcept { return *this; }
 
-  /// Bytes that are there as whole pieces.
+  /// Number of bytes that have arrived in complete pieces.
   std::size_t received() const noexcept { return received_; }
   /// It is the piece that comes next.
   bool expects(wire::PieceView piece) const noexcept { return piece.fits(received_, bytes_); }
@@ -51,21 +52,22 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   bool is_whole() const noexcept { return received_ == bytes_; }
   GettingOn& getting_on() noexcept { return getting_on_; }
 
-  /// Nobody wants more of it. It stays until no device writes to its memory, at most until `latest`.
+  /// The attachment is no longer wanted. It stays until no device writes to its memory, but no longer than
+  /// `latest`.
   void give_up(TimePoint latest) noexcept { given_up_until_ = latest; }
   bool is_given_up() const noexcept { return given_up_until_ != TimePoint{}; }
   TimePoint given_up_until() const noexcept { return given_up_until_; }
 
-  /// Bytes that it may come to take of the server's memory; of a handler's own memory none.
+  /// Bytes of the server's memory that it may use; zero if it goes to a handler's own memory.
   virtual std::size_t announced() const noexcept = 0;
   /// The place of the next `bytes`.
   virtual Landing place(std::size_t bytes) noexcept = 0;
-  /// Charges the first `arrived` bytes of it; or says why not.
+  /// Charges its first `arrived` bytes; or returns the refusal.
   virtual std::optional<Refusal> charge(std::size_t arrived) noexcept = 0;
-  /// The `bytes` that place() was asked for last are there.
+  /// The `bytes` of the last place() have arrived.
   virtual void on_landed(std::size_t bytes) noexcept { static_cast<void>(bytes); }
   virtual void on_whole() = 0;
-  /// The caller wants the attachment of the answer at no more than so many bytes a second.
+  /// The caller wants the attachment of the answer at no more than this rate.
   virtual void want_answer_rate(std::uint64_t bytes_per_second) noexcept {
     static_cast<void>(bytes_per_second);
   }

@@ -17,8 +17,8 @@ namespace weft::detail {
 class Admission;
 class ArrivingCallsOwner;
 
-/// A request that is served when its attachment is there: its frame, which it keeps, and the memory that the
-/// attachment goes to, charged as far as it has come. Deletes itself at its end, which its owner hears of.
+/// A request that is served after its attachment has arrived: its frame, which it keeps, and the memory for
+/// the attachment, charged for the arrived part. Notifies its owner of its end, and then deletes itself.
 class ArrivingCall final : public ArrivingAttachment {
  public:
   /// The frame's body is kept in `kept`, or, when `chunk` is not null, there; `charge` bytes were taken of
@@ -32,7 +32,7 @@ class ArrivingCall final : public ArrivingAttachment {
   wire::RequestView request() const noexcept { return wire::RequestView{frame_.header}; }
   /// Null when the body is not kept in its chunk.
   const ChunkRef& chunk() const noexcept { return chunk_; }
-  /// Keeps the pass of what the call has passed; null when that hears of no end.
+  /// Keeps the pass of the call; null when nothing in it is notified of the end.
   void keep_pass(OwnedPass pass) noexcept { pass_ = std::move(pass); }
   OwnedPass take_pass() noexcept { return std::move(pass_); }
   /// Rate that its caller wants for the attachment of the answer; zero: none.

@@ -16,8 +16,8 @@ namespace weft::detail {
 
 namespace {
 
-/// Time for which memory that nobody wants filled any more is waited for before it is taken by force, which
-/// may cost the connection; and how often that is looked at.
+/// Time to wait for unwanted memory that a device still fills, before it is taken by force, which may cost
+/// the connection; and the interval of the checks.
 constexpr Duration kLandingBackWithin = std::chrono::milliseconds{250};
 constexpr Duration kLandingLook = std::chrono::milliseconds{1};
 
@@ -158,7 +158,7 @@ void ArrivingCalls::give_up(ArrivingAttachment& attachment) {
   attachment.on_given_up();
 }
 
-// Pieces that still come for it find nobody.
+// Pieces that still arrive for the attachment are skipped.
 void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
   if (landing_ == &attachment) {
     landing_ = nullptr;
@@ -167,7 +167,7 @@ void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
   leave(attachment);
 }
 
-// Attachments that were given up stay: they wait for a device, which goes on by itself.
+// Abandoned attachments stay: they wait for a device, which goes on by itself.
 bool ArrivingCalls::end_some() {
   peer_ended_ = true;
   std::size_t ended = 0;
@@ -241,7 +241,7 @@ void ArrivingCalls::arm(ArrivingAttachment& attachment) {
   loop_.arm(attachment.timer(), attachment.deadline().earlier(slow).at());
 }
 
-// Charges the first `arrived` bytes of it. False when there is no room for them: it has ended.
+// Charges its first `arrived` bytes. Returns false when there is no room for them: the attachment has ended.
 bool ArrivingCalls::charge(ArrivingAttachment& attachment, std::size_t arrived) {
   if (attachment.is_given_up()) return true;
   const std::optional<Refusal> refusal = attachment.charge(arrived);

@@ -28,10 +28,10 @@ struct CallsHost;
 class Connection;
 class FrameOutput;
 
-/// Takes what becomes of the requests that are served when their attachments are there.
+/// Receives the outcome of requests that are served after their attachments have arrived.
 class ArrivingCallsOwner {
  public:
-  /// All of the attachment of `call` is there; the call ends when this returns.
+  /// The attachment of `call` has arrived completely; the call ends when this returns.
   virtual void on_call_arrived(ArrivingCall& call, Buffer attachment) = 0;
   /// The call ends before it was whole.
   virtual void on_call_refused(wire::RequestView request, const Refusal& refusal) = 0;
@@ -41,15 +41,15 @@ class ArrivingCallsOwner {
   ~ArrivingCallsOwner() = default;
 };
 
-/// The requests of one connection whose attachments are coming: in pieces, or behind their frame when their
-/// handlers chose the place. Those whose handler does not run yet count among the calls in flight. Each is
-/// charged what has arrived of it in the server's memory; all together may not announce more than
-/// connection_memory_max, which takes addresses and no memory. One that does not get on for
+/// The requests of one connection with attachments that are arriving: in pieces, or after their frame when a
+/// handler chose the memory. Requests with a handler that does not run yet count among the calls in flight.
+/// Arrived bytes are charged to the server's memory; all attachments together may announce at most
+/// connection_memory_max, which takes address space and no memory. An attachment without progress for
 /// RpcLimits::frame_timeout ends.
 ///
 ///   begin(), ask_for() --pieces--> arriving --the last one--> on_whole()
 ///                                     |  refused, late, cancelled, dropped, the peer ended its side
-///                                     '--> its memory is free, and pieces that still come for it are skipped
+///                                     '--> its memory is freed, and pieces that still arrive are skipped
 ///
 /// Thread: the connection's loop.
 class ArrivingCalls {
@@ -65,15 +65,14 @@ class ArrivingCalls {
   ArrivingAttachment* find(std::uint64_t id) const { return table_.find(id); }
   Loop& loop() const { return loop_; }
   Admission& admission() const { return admission_; }
-  /// Takes a request, whose id is not in use, and `pass`, which may be null. With a refusal nothing has
-  /// changed.
+  /// Takes a request with an unused id, and `pass`, which may be null. A refusal changes nothing.
   std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline, OwnedPass& pass);
-  /// Asks the peer for `attachment`, whose request waits for that. With a failure nothing has changed.
+  /// Asks the peer for `attachment` of a request that waits for this. A failure changes nothing.
   Status ask_for(ArrivingAttachment& attachment) noexcept;
-  /// Tells the peer that the attachment of `id` may come. False when there is no memory for that: the
-  /// connection ends.
+  /// Allows the peer to send the attachment of `id`. Returns false when memory is exhausted: the connection
+  /// ends.
   bool send_continue(std::uint64_t id) noexcept;
-  /// `attachment` follows its frame: all of it comes now.
+  /// `attachment` follows its frame directly and completely.
   Landing land_following(ArrivingAttachment& attachment) noexcept;
   void on_following_end(bool landed);
   /// Makes memory of the server's for an attachment of `bytes`, or says why not.
@@ -81,23 +80,25 @@ class ArrivingCalls {
 
   /// Chooses the place of a piece. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);
-  /// `left` bytes of the piece that lands are to come.
+  /// `left` bytes of the current piece have not arrived yet.
   void on_progress(std::uint64_t left);
-  /// The piece is there, unless it was skipped or abandoned.
+  /// The piece has arrived, unless it was skipped or abandoned.
   void on_piece_end(wire::PieceView piece);
   /// The caller gave the call up. It ends, if it is here, when no device writes to its memory any more.
   void cancel(std::uint64_t id);
-  /// Nobody wants more of `attachment`, which is here: on_given_up() follows, at once or when no device
+  /// Ends `attachment`, which is here and no longer wanted: on_given_up() follows, at once or when no device
   /// writes to its memory any more.
   void give_up(ArrivingAttachment& attachment);
   /// Does as give_up(), at once and without a word to `attachment`; waits for a device.
   void remove(ArrivingAttachment& attachment) noexcept;
-  /// A time of `attachment` is over: its deadline, that in which it has to get on, or a wait for its memory.
+  /// A time limit of `attachment` has passed: its deadline, the time for progress, or the wait for its
+  /// memory.
   void on_time(ArrivingAttachment& attachment);
-  /// The peer has ended its side: fails as many of those that are not whole as may end in one turn, and any
-  /// that is asked for later. False when there were none.
+  /// The peer has ended its side: fails as many incomplete attachments as may end in one turn, and every
+  /// later request for one. Returns false when there were none.
   bool end_some();
-  /// The connection is gone: drops as many as `left` says, and counts them down. False when some are left.
+  /// The connection is gone: drops up to `left` attachments, and decrements `left` for each. Returns false
+  /// when some remain.
   bool drop_some(std::size_t& left) noexcept;
 
  private:
@@ -118,7 +119,7 @@ class ArrivingCalls {
   IntrusiveList<ArrivingAttachment, ArrivingAttachmentTag> arriving_;
   /// Bytes of the attachments that are arriving in the server's memory, whole.
   std::uint64_t announced_ = 0;
-  /// The one of which bytes are being received; null when nobody wants them any more.
+  /// The attachment with bytes being received; null when it is no longer wanted.
   ArrivingAttachment* landing_ = nullptr;
   std::size_t landing_bytes_ = 0;
   bool peer_ended_ = false;

@@ -54,7 +54,7 @@ void ArrivingItem::arm() noexcept {
   session.loop().arm(*this, Deadline::after(session.loop().now(), session.limits().frame_timeout).at());
 }
 
-// After an absence of this side's own the pieces may be there, and are looked for first.
+// After this side was blocked, the pieces may have arrived already, and are read first.
 void ArrivingItem::on_timer() {
   Session& session = items_->session();
   Loop& loop = session.loop();

@@ -21,12 +21,12 @@ class ArrivingItems;
 class StreamSide;
 struct ArrivingItemTag;
 
-/// Item of a stream whose attachment is on its way: its body, and how far the attachment has come. Belongs to
-/// the IncomingItems of its stream, or to ArrivingItems while a piece lands that nobody wants any more.
-/// Thread: the stream's loop.
+/// Item of a stream with an attachment that is arriving: the body of the item, and the progress of the
+/// attachment. Belongs to the IncomingItems of its stream, or to ArrivingItems while a piece lands that is no
+/// longer wanted. Thread: the stream's loop.
 class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
  public:
-  /// `items` outlives it, or lets go of it; so does `side`. `memory` is as long as the attachment.
+  /// `items` and `side` must outlive it, or detach from it. `memory` has the length of the attachment.
   ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemView item, KeptBody body,
                ArrivingBuffer memory) noexcept;
   ~ArrivingItem();
@@ -42,7 +42,7 @@ class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
   /// Gives the body away, with what this record is charged.
   KeptBody take_body() noexcept { return std::move(body_); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Its connection counts as held what has arrived of it.
+  /// The arrived bytes count as held by its connection.
   bool is_counted() const noexcept { return is_counted_; }
   /// Cost of the item in its stream's window.
   std::uint64_t cost() const noexcept { return cost_; }

@@ -63,7 +63,7 @@ void ArrivingItems::on_progress(std::uint64_t left) noexcept {
     charge(*landing_, landing_->received() + landing_bytes_ - static_cast<std::size_t>(left));
   }
   if (unwanted_ == nullptr) return;
-  // The rest of a piece that nobody wants, or that there is no room for, is read and dropped.
+  // The rest of a piece that is unwanted, or has no room, is read and dropped.
   landing_ = nullptr;
   session_.connection().abandon_landing();
   unwanted_.reset();

@@ -16,13 +16,13 @@ namespace weft::detail {
 class Session;
 class StreamSide;
 
-/// The items of one connection whose attachments are coming, one of each stream at most. Each is charged what
-/// has arrived of it; all together may not announce more than connection_memory_max, which takes addresses
-/// and no memory. One that does not get on for RpcLimits::frame_timeout fails its stream.
+/// The items of one connection with attachments that are arriving, at most one per stream. Arrived bytes are
+/// charged; all attachments together may announce at most connection_memory_max, which takes address space
+/// and no memory. An attachment without progress for RpcLimits::frame_timeout fails its stream.
 ///
 ///   begin() --pieces--> arriving --the last one--> its item may be read
 ///                          |  dropped
-///                          '--> its memory is free when no piece lands there any more
+///                          '--> its memory is freed when no piece lands there any more
 ///
 /// Thread: the connection's loop.
 class ArrivingItems {
@@ -33,17 +33,17 @@ class ArrivingItems {
   ArrivingItems& operator=(const ArrivingItems&) = delete;
   ~ArrivingItems();
 
-  /// Takes `item`, which announces an attachment and belongs to `side`. Null when there is no memory for it.
+  /// Takes `item`, which announces an attachment and belongs to `side`. Null when memory is exhausted.
   OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
   Session& session() const noexcept { return session_; }
 
   /// Gives the place of a piece of `item`, which is here. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece, ArrivingItem& item);
-  /// No piece lands: what comes is another's, or nobody's.
+  /// No piece lands: the following bytes belong to another attachment, or are skipped.
   void on_nothing() noexcept;
-  /// `left` bytes are to come of the piece that lands, if one does.
+  /// `left` bytes of the current piece, if there is one, have not arrived yet.
   void on_progress(std::uint64_t left) noexcept;
-  /// The piece is there, unless it was skipped or abandoned.
+  /// The piece has arrived, unless it was skipped or abandoned.
   void on_piece_end() noexcept;
 
   /// Its stream does not want `item` any more.
@@ -61,7 +61,7 @@ class ArrivingItems {
 
   Session& session_;
   IntrusiveList<ArrivingItem, ArrivingItemTag> arriving_;
-  /// The one that a piece lands in, or null; and the same when nobody else has it.
+  /// The item that a piece lands in, or null; and the same item when its stream has dropped it.
   ArrivingItem* landing_ = nullptr;
   std::unique_ptr<ArrivingItem> unwanted_;
   std::size_t landing_bytes_ = 0;

@@ -12,10 +12,10 @@
 
 namespace weft::detail {
 
-/// Memory of the request that is arriving on a connection: a body that is larger than a chunk, and an
-/// attachment. Each is charged as far as it has arrived, and what the peer announced is only checked. When
-/// there is no room for more, the rest is skipped and the request is refused once its end is there.
-/// Thread: the connection's loop.
+/// Memory of the request that is arriving on a connection: a body larger than a chunk, and an attachment.
+/// Only arrived bytes are charged; the announced size is only checked against the limits. When there is no
+/// room for more, the rest is skipped, and the request is refused after its end has arrived. Thread: the
+/// connection's loop.
 class ArrivingRequest {
  public:
   /// Both outlive it.
@@ -25,10 +25,11 @@ class ArrivingRequest {
   ArrivingRequest& operator=(const ArrivingRequest&) = delete;
   ~ArrivingRequest() { drop(); }
 
-  /// Charges `bytes` of the body of the request with this id, all that has arrived of it. False when there is
-  /// no room for them: nothing of it is charged any more, and the body is skipped.
+  /// Charges `bytes`, the arrived part of the body of the request with this id. Returns false when there is
+  /// no room: then nothing of it is charged any more, and the body is skipped.
   bool charge_body(std::uint64_t id, std::size_t bytes);
-  /// A body is charged. Once it is whole, release_body() follows: whoever keeps it is charged for it.
+  /// A body is charged. Call release_body() when it has arrived completely: the holder of the body charges it
+  /// from then on.
   bool has_body() const { return body_charged_ != 0; }
   std::size_t body_charged() const { return body_charged_; }
   void release_body();
@@ -38,18 +39,18 @@ class ArrivingRequest {
     refusal_ = std::move(why);
     id_ = id;
   }
-  /// True for the request that is refused; those that were put off may be taken before its end is there.
+  /// Returns true for the refused request; deferred requests may be taken before its end has arrived.
   bool refused(std::uint64_t id) const { return refusal_.has_value() && id_ == id; }
   /// Gives the reason, and forgets it.
   Refusal take_refusal();
 
   /// The attachment of the request with this id goes into `memory`, which counts in no budget yet.
   MutableBytes begin_attachment(std::uint64_t id, Buffer memory);
-  /// `left` bytes of the attachment are to come. False when there is no room for those that came: it is
-  /// given back, and the rest is skipped.
+  /// `left` bytes of the attachment have not arrived yet. Returns false when there is no room for the arrived
+  /// bytes: their memory is released, and the rest is skipped.
   bool charge_attachment(std::uint64_t left);
-  /// Gives the attachment, all of which landed, charged until its end. Empty when it is refused. Errors:
-  /// kResourceExhausted when memory is out.
+  /// Returns the attachment after all of it landed, charged until it is destroyed. Empty when it was refused.
+  /// Errors: kResourceExhausted when memory is exhausted.
   Result<Buffer> take_attachment();
   /// Nothing is arriving any more.
   void drop();

@@ -10,7 +10,7 @@ void Attachment::DropRuns::operator()(Runs* runs) const noexcept {
   delete runs;
 }
 
-// Empty runs are left out, so that a list of many costs no more than what it sends.
+// Empty runs are left out, so that a list with many of them costs no more than the runs that are sent.
 Attachment::Attachment(AttachmentView runs, Buffer owner) : owner_(std::move(owner)), runs_(new Runs{runs}) {
   runs_->fault = runs.fault();
   if (runs_->fault != detail::RunsFault::kNone) {

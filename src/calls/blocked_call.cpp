@@ -10,7 +10,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Time after the call's own end within which the loop may tell of it.
+/// Time after the call's own end within which the loop must report it.
 constexpr Duration kGrace = std::chrono::seconds{1};
 
 }  // namespace
@@ -41,7 +41,7 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
     return {StatusCode::kFailedPrecondition, Layer::kRuntime,
             "a child of fork waits for a call of its parent, which is answered there; call anew"};
   }
-  // However quick the answer was: who asked to stop before the wait gets the same outcome each time.
+  // A stop requested before the wait always gives the same outcome, even if the answer has already arrived.
   if (stop.stop_requested()) {
     abandon();
     return to_status(CancelReason::kRequested);

@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-/// A request that a call which ends at once looks at; what it points to stays as long.
+/// A request as seen by a call that ends at once; the pointers are valid as long as that call.
 struct RequestAtOnce {
   std::uint64_t id = 0;
   Bytes metadata{};
@@ -20,15 +20,16 @@ struct RequestAtOnce {
   /// Bytes that the call counts in its connection.
   std::size_t connection_charge = 0;
   std::uint32_t answer_bytes_max = 0;
-  /// The attachment, where it was received, if it is there; as many bytes were reserved.
+  /// The attachment in the memory where it was received, if it is complete; the same number of bytes was
+  /// reserved.
   Bytes received{};
   /// The attachment, where it landed. The call takes this, and the place.
   Buffer& landed;
   RunningPlace& place;
 };
 
-/// Serves a call whose method `ends_at_once`, and which is one of `calls` meanwhile. Nothing else of the loop
-/// runs before its end, so its deadline is told to the handler and to nobody else.
+/// Serves a call of a method with `ends_at_once`, and lists it in `calls` meanwhile. Nothing else on the loop
+/// runs before its end, so its deadline is only reported to the handler.
 void serve_at_once(ServedList& calls, AnswerSink& sink, CallsHost& host, Loop& loop,
                    const MethodEntry& method, const RequestAtOnce& request);
 

@@ -159,7 +159,7 @@ std::shared_ptr<detail::PeerTarget> CallContext::peer_target() const {
 }
 
 std::shared_ptr<void>& CallContext::connection_tag() {
-  // A handler whose connection is gone may still put something here; it goes with the call.
+  // A handler with a lost connection may still store an object here; it is destroyed with the call.
   if (call_->sink() != nullptr) return call_->sink()->connection_tag();
   auto& tag = call_->envelope().orphan_tag;
   if (tag == nullptr) tag = std::make_unique<std::shared_ptr<void>>();

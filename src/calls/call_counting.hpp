@@ -11,9 +11,9 @@ namespace weft::detail {
 
 class ServedCall;
 
-/// Counts for their methods the calls that one connection brings, and those that fail. A failure comes with
-/// the call's id alone: it is that of the request that is being taken, else of a record, else of the request
-/// that was taken last. A peer may say the id of a record once more.
+/// Counts the calls of one connection, and their failures, per method. A failure is reported with the call's
+/// id only: that of the request being taken, otherwise that of a record, otherwise that of the last request
+/// taken. A peer may reuse the id of a record.
 class CallCounting {
  public:
   /// Lasts while the request that was taken last is served or refused without a record.
@@ -40,7 +40,7 @@ class CallCounting {
   void taken_for(const MethodEntry* method) noexcept {
     taken(method != nullptr ? counts_.of(*method) : counts_.of_none());
   }
-  /// A request for `method` that was taken before is to be counted now.
+  /// Counts a request for `method` that was taken before.
   void go_on_with(const MethodEntry& method) noexcept { last_ = &counts_.of(method); }
   void refused(std::uint64_t id) noexcept { ++of_call(id).refused; }
   void failed(std::uint64_t id, StatusCode code) noexcept { of_call(id).fail(code); }

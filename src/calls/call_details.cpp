@@ -101,7 +101,7 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
   return Landing::into(answer_attachment.mutable_bytes());
 }
 
-// It comes whole, by way of a chunk, so memory that a carrier is fast with would gain nothing.
+// A short attachment arrives whole, through a chunk, so registered memory would gain nothing.
 bool CallDetails::make_short(std::size_t bytes, LocalBudget& budget) {
   if (!budget.try_reserve(bytes)) return false;
   try {

@@ -101,7 +101,7 @@ void CallErrand::end_now() noexcept {
   end(loop_stopped_status());
 }
 
-// With the call its leases end, before the caller hears of it.
+// Destroy the call, and with it its leases, before the caller is notified.
 void CallErrand::end(Status failure) noexcept {
   failure_ = std::move(failure);
   pending_.reset();

@@ -126,9 +126,9 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
   }
 }
 
-// Rates of hosts are taken first, for to look at a token is work. What an interceptor finds out of a caller
-// can be its key, so those rates come after. What is for all callers comes last: a caller who is refused for
-// its own sake takes nothing of it.
+// Rates of hosts are taken first, because checking a token is work. Rates of callers come after the
+// interceptors, because an interceptor may determine the key of the caller. Limits shared by all callers come
+// last: a caller that is refused by its own limit takes nothing from the shared ones.
 std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCall::Facts& facts,
                                        OwnedPass& pass) {
   const TimePoint now = session_.loop().now();

@@ -24,23 +24,25 @@ class CallGate {
  public:
   explicit CallGate(Session& session) noexcept : session_(session) {}
 
-  /// The server looks at who its calls are from: check_caller() comes before all else.
+  /// Returns true if the server checks the callers of calls: check_caller() must be called before anything
+  /// else.
   [[gnu::cold]] bool looks_at_callers() const noexcept;
-  /// Refuses a call if its caller is unknown or has no right to call `method`. Null means that there is no
-  /// such method; then it decides whether the caller may learn that. Takes the rates of its host, so that
-  /// nobody tries names or tokens faster than they may call; of a call that passes `early`, before its body
-  /// is whole, and is looked at again then, once. Nothing where the server does not look at callers.
+  /// Refuses a call if its caller is unknown or not allowed to call `method`. Null `method`: there is no such
+  /// method, and the check decides whether the caller may learn that. Takes the rates of its host, so that a
+  /// peer cannot try names or tokens faster than it may call. A call checked `early`, before its body is
+  /// complete, is checked once more later, without taking the rates again. Does nothing where the server does
+  /// not check callers.
   [[gnu::cold]] std::optional<Refusal> check_caller(const MethodEntry* method, MetadataView metadata,
                                                     bool early = false) noexcept;
-  /// Takes the token out of `metadata` of a call that is kept, so that neither its handler nor the calls that
-  /// this makes have it. Returns the bytes that are left of it.
+  /// Removes the token from the `metadata` of a kept call, so that neither its handler nor calls made by the
+  /// handler see it. Returns the size of the rest.
   [[gnu::cold]] std::size_t without_token(MutableBytes metadata) const noexcept;
-  /// Refuses a call of `method` of which nothing but the head is here, if it would be refused now whatever
-  /// the rest says. The connection has `held` other calls. Takes nothing.
+  /// Refuses a call of `method` that has only its header so far, if it would be refused now with any body.
+  /// The connection has `held` other calls. Takes no rates or places.
   [[gnu::cold]] std::optional<Refusal> refuse_early(const MethodEntry& method,
                                                     std::size_t held) const noexcept;
-  /// Takes a call through rates and interceptors: with a refusal, or with a `pass` for what comes next, which
-  /// stays null when nothing does. Its attachment may be to come.
+  /// Passes a call through rates and interceptors: returns a refusal, or sets `pass` for later steps, which
+  /// stays null when there are none. The call's attachment may still be arriving.
   [[gnu::cold]] std::optional<Refusal> admit(const MethodEntry& method, const Frame& frame, Deadline deadline,
                                              OwnedPass& pass) noexcept;
 
@@ -55,14 +57,14 @@ class CallGate {
   /// Null and zero until they are needed.
   std::shared_ptr<const std::string> remote_;
   std::uint64_t host_ = 0;
-  /// Null until there is a call whose caller is looked at.
+  /// Null until the first call with a caller to check.
   std::unique_ptr<CallerCheck> caller_;
   /// The next call has taken its host's rates.
   bool rates_taken_ = false;
 };
 
-/// Bytes that tell the host in the URL of a peer apart: its name, or its address, of which an IPv6 host has
-/// the choice but for the first 64 bits.
+/// Rate-limit key of a host, from the URL of a peer: its name, its IPv4 address, or the first 64 bits of its
+/// IPv6 address.
 std::string host_key(std::string_view url);
 
 }  // namespace weft::detail

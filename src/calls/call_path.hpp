@@ -8,8 +8,8 @@
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
-/// The way of a small request that goes well, through the parts it passes: written where those who begin
-/// calls can take all of it into one function. What is rare is behind a call to the part's own source file.
+/// The path of a small request that succeeds, through all classes on it: defined in a header so that callers
+/// can inline all of it into one function. Rare cases are out of line, in the source files of these classes.
 namespace weft::detail {
 
 /// Ends `call`, for which there is no memory.

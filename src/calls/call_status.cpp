@@ -113,8 +113,8 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
       return "the server gives status code " + std::to_string(number) +
              ", which this build does not know, and says: " + theirs;
     }
-    // Without these words nobody could tell the server's connection, or its memory, from the caller's own. A
-    // failure that a server passes on has them already.
+    // Without this prefix the text could not be told from a failure of the caller's own connection or memory.
+    // A failure that a server passes on already has the prefix.
     if (layer != Layer::kUser && !theirs.starts_with(kPeerSays)) theirs.insert(0, kPeerSays);
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);

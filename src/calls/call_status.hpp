@@ -18,7 +18,7 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 /// A failure as an answer's head carries it, without its id; the message is the answer's body.
 wire::AnswerHead failure_head(const Status& failure);
 
-/// A wait as an answer's head carries it: rounded up, so that nobody comes too early.
+/// The wait as encoded in an answer's header: rounded up, so that no caller returns too early.
 std::uint32_t retry_after_milliseconds(Duration wait);
 
 /// Bytes of a failure's text that go to the caller when there is no memory for more.
@@ -35,27 +35,26 @@ inline constexpr std::string_view kNameLanding =
     "name memory for it by CallOptions::landing, or raise "
     "ClientOptions::limits.unrequested_attachment_bytes_max";
 
-/// Says that something is too large, against whose limit, and what to do; empty `advice`: nothing helps. A
-/// value that the codec cannot encode is larger than any limit.
+/// Reports a size above a limit, with the limit's owner and advice; empty `advice`: nothing helps. A value
+/// that the codec cannot encode is larger than any limit.
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
                   std::string_view advice);
 
-/// The failure of a stream to which an item with an attachment of `bytes` was written, of which its peer
-/// takes at most `most`, 0 if it knows none. `answers`: this side answers the stream's request.
+/// The failure of a stream when an item with an attachment of `bytes` was written and its peer takes at most
+/// `most`; 0 if the peer does not support attachments. `answers`: this side answers the stream's request.
 Status attachment_refusal(std::uint64_t bytes, std::uint64_t most, bool answers);
 
-/// Refuses memory that cannot be used as it was named: `what` says which it is. Ok without
-/// a fault.
+/// Refuses an invalid list of memory, named by `what`. Ok without a fault.
 Status check_runs(std::string_view what, RunsFault fault);
 
-/// The failure that ends a connection whose peer sent a piece of an attachment that does not come next.
+/// The failure of a connection with a peer that sent a piece of an attachment out of order.
 Status misplaced_piece(wire::PieceView piece);
 
-/// Makes a status of what was thrown while an argument was encoded. Called from within a catch.
+/// Makes a status from the exception thrown while an argument was encoded. Call only within a catch block.
 Status status_of_encoding() noexcept;
 
-/// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is
-/// cleaned and cut, and it says whose it is unless the failure is the handler's own.
+/// The failure in an answer. Text and numbers come from the peer: the numbers are checked, and the text is
+/// cleaned and cut, and prefixed with its origin unless the failure is the handler's own.
 Status answered_status(const Frame& frame, const MethodKey& method);
 
 }  // namespace weft::detail

@@ -11,24 +11,25 @@
 
 namespace weft::detail {
 
-/// Threads on which handlers that were declared blocking run. Takes calls as WorkerQueue gives them. What
+/// Threads for handlers that were declared blocking. Takes calls in the order of WorkerQueue. A call that has
 /// waited for half of its time is not run: its caller would not get the answer in time, and others would wait
-/// for it. Not on the small messages: a lock and a wake-up are little against what such a handler does.
+/// for it. Not on the path of small messages: a lock and a wake-up cost little compared with such a handler.
 class CallWorkers {
  public:
   /// Errors: kResourceExhausted when the system gives fewer threads; none is left then. Throws
   /// std::bad_alloc.
   static Result<std::unique_ptr<CallWorkers>> start(unsigned threads, std::size_t queue_max);
-  /// Runs what is queued, then ends the threads.
+  /// Runs all queued calls, then ends the threads.
   ~CallWorkers() = default;
   CallWorkers(const CallWorkers&) = delete;
   CallWorkers& operator=(const CallWorkers&) = delete;
 
-  /// Says why there is no place for `call`. Otherwise it is published to its loop when its handler has ended,
-  /// or refused there when it is not run. Throws std::bad_alloc, and has taken nothing then. Any thread.
+  /// Returns a refusal when there is no place for `call`. Otherwise it is published to its loop when its
+  /// handler has ended, or refused there when it is not run. Throws std::bad_alloc, and has not taken the
+  /// call then. Any thread.
   std::optional<Refusal> submit(ServedCall& call);
-  /// Takes `call` out of the queue. False when it does not wait any more: what submit() says follows. Any
-  /// thread.
+  /// Removes `call` from the queue. Returns false when it does not wait any more: the outcome described at
+  /// submit() follows. Any thread.
   bool withdraw(ServedCall& call);
 
  private:

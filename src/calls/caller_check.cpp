@@ -23,7 +23,7 @@ constexpr FixedFailure kNoToken{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
     "the call's metadata has an \"authorization\" that is not \"Bearer \" and a token"};
 
-// The same for a method that there is and one that there is not.
+// The same text for an existing and for an unknown method.
 Refusal no_right(const Identity& caller) {
   if (caller.is_anonymous()) return {RefusalReason::kUnidentified, Status::of<kUnidentified>()};
   return {RefusalReason::kNotAllowed,
@@ -43,7 +43,7 @@ void Grants::begin(const Identity& who) noexcept {
 }
 
 bool Grants::has(Authorizer& authorizer, const MethodEntry* method, std::size_t methods, TimePoint now) {
-  // Before the answer: one that changes in between is asked for again.
+  // Read the version before the answer: if it changes in between, the answer is requested again.
   const std::uint64_t version = authorizer.version(now);
   if (marks_.empty() || version != version_) {
     marks_.assign(methods + 1, Mark::kUnknown);

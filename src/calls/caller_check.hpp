@@ -24,10 +24,10 @@ struct MethodEntry;
 class Grants {
  public:
   const Identity& who() const noexcept { return who_; }
-  /// Forgets all answers; they are those of `who` from now on.
+  /// Forgets all answers; later answers are for `who`.
   void begin(const Identity& who) noexcept;
-  /// Says whether the caller may call `method`, one of `methods`; null: whether it may know that there is no
-  /// such method. Throws std::bad_alloc, the first time.
+  /// Returns true if the caller may call `method`, one of `methods`; null: whether it may learn that there is
+  /// no such method. May throw std::bad_alloc on the first call.
   bool has(Authorizer& authorizer, const MethodEntry* method, std::size_t methods, TimePoint now);
 
  private:
@@ -39,8 +39,8 @@ class Grants {
   std::vector<Mark> marks_;
 };
 
-/// Finds out who the calls of one connection are from, and whether they may be made. Nothing that one call
-/// brought counts for another without the same token. Thread: the connection's loop.
+/// Identifies the callers of one connection, and checks their rights. The token of one call has no effect on
+/// a call without the same token. Thread: the connection's loop.
 class CallerCheck {
  public:
   /// `authenticator` or `authorizer` may be null, not both; all outlive it. The server has `methods` methods.
@@ -49,8 +49,8 @@ class CallerCheck {
     of_peer_.begin(peer);
   }
 
-  /// Refuses a call of `method`, or says by none that it may go on, and by caller() who it is from. Null:
-  /// there is no such method. Throws std::bad_alloc.
+  /// Returns a refusal for a call of `method`; none if it may go on, with its caller in caller(). Null: there
+  /// is no such method. Throws std::bad_alloc.
   std::optional<Refusal> refuse(const MethodEntry* method, MetadataView metadata, TimePoint now);
   /// Returns that of the last call.
   const Identity& caller() const noexcept { return caller_; }
@@ -65,7 +65,7 @@ class CallerCheck {
   };
 
   Known* known(std::string_view value, TimePoint now) noexcept;
-  /// Returns the grants of whom the call is from, or the refusal of its token.
+  /// Returns the grants of the call's caller, or the refusal of its token.
   Result<Grants*> grants_of(MetadataView metadata, TimePoint now);
 
   Authenticator* const authenticator_;

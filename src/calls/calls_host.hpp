@@ -37,20 +37,20 @@ struct CallsHost {
   Counter running;
   /// Frames of types that only a later build knows.
   Counter frames_skipped;
-  /// Pieces of attachments that nobody wants, or not any more.
+  /// Pieces of attachments that were not wanted, or no longer.
   Counter pieces_skipped;
   RefusalCounters refusals;
   MethodCounts calls;
   ConnectionTotals traffic;
   /// Peers that have tags; null on a client.
   std::shared_ptr<PeerIndex> peers;
-  /// Timeout for calls to peers that have none of their own; kNoTimeout: none.
+  /// Timeout for calls to peers that do not set one; kNoTimeout: none.
   Duration peer_call_timeout = std::chrono::seconds{30};
-  /// Null on a client: there the one who called hears of it.
+  /// Null on a client: there the caller gets the failure.
   FaultLog* faults = nullptr;
-  /// Calls whose connection is gone and whose handler has not ended.
+  /// Calls with a lost connection and a handler that has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
-  /// Told when the last record went.
+  /// Called when the last record was freed.
   UniqueFunction<void()> on_idle;
 };
 

@@ -48,7 +48,7 @@ bool has_good_metadata(const Frame& request) {
   return is_metadata(request.body.first(bytes)) && wire::padding_is_zero(request.body.data(), bytes);
 }
 
-/// None of a body that is not here or is no good.
+/// Returns no metadata if the body has not arrived or is invalid.
 MetadataView metadata_of(const Frame& request) {
   const std::size_t bytes = wire::RequestView{request.header}.metadata_bytes();
   return request.body.size() >= bytes && has_good_metadata(request) ? MetadataView{request.body.first(bytes)}
@@ -68,12 +68,12 @@ Refusal over_running(const RunningLimit& limit) {
           limit.wait()};
 }
 
-/// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
-/// size is known only when it runs.
+/// Assumed size of the frames of a coroutine handler: the wrapper's and its own, with a size that is only
+/// known when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
 
-// A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
-// handler makes of a body that it does not keep is taken to be as large.
+// A call that keeps its body in place keeps the whole chunk, so the chunk is charged. Objects that a handler
+// decodes from a body that it does not keep are assumed to be as large as the body.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept = method.keeps_body && arguments_stay_in(chunk, frame);
   const std::size_t exchange_bytes = method.kind == HandlerKind::kBlocking ? sizeof(ServedExchange) : 0;
@@ -114,7 +114,7 @@ void CallsIn::begin_batch() {
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   answers_.count_request();
   const wire::RequestView request{frame.header};
-  // Its body was skipped: for a reason, or because there is no such method.
+  // The body was skipped: either for a recorded reason, or because there is no such method.
   if (frame.body.size() < frame.header.body_bytes) [[unlikely]] {
     const bool has_reason = arriving_.refused(request.id());
     if (has_reason || check_.method_for(request) != nullptr) {
@@ -122,7 +122,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
       return {};
     }
   }
-  // Half of the time that the caller gave has passed before anybody looked at the request.
+  // Half of the caller's timeout has passed before the request was processed.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
     refuse_request(request, {RefusalReason::kBehind,
                              exhausted("the server is behind: half of the time for this call had passed "
@@ -211,7 +211,7 @@ bool CallsIn::is_in_use(std::uint64_t id) const {
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                              Arrived&& arrived) {
-  // Asked before there is a record: one that is in no table could not be taken out of it again.
+  // Check this before there is a record: a record outside of the table could not be removed from it.
   if (is_in_use(frame.header.id)) [[unlikely]] {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
@@ -274,9 +274,9 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   return {};
 }
 
-// With its body, which is the chunk's or a copy (and the frame's if it is not kept), and with room for it in
-// the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
-// was reserved for it is given back then.
+// Makes a record with its body, in the chunk or in a copy (or in the frame if it is not kept), and with room
+// for it in the table; freed by its last holder. Metadata is always kept. Null when memory is exhausted,
+// after releasing its reservation.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                                 const Charge& charge, RunningPlace place, Arrived& arrived,
                                 bool has_details) {
@@ -378,8 +378,8 @@ void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
   answers_.fail(request.id(), failure);
 }
 
-// A server that looks at callers waits for what a call says of its own, which comes first in its body, and
-// decides once that is here: no more is kept of a call that it refuses.
+// A server that checks callers waits for the call's metadata, which comes first in the body, and then
+// decides: no more is stored of a refused call.
 bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
   const MethodEntry* const method = check_.method_for(request);
   if (gate_.looks_at_callers()) [[unlikely]] {
@@ -432,7 +432,7 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   return Landing::into(arriving_.begin_attachment(request.id(), std::move(*buffer)));
 }
 
-// Its arguments are copied: the chunk that they came in is the connection's until the attachment is there.
+// The arguments are copied, because the connection needs their chunk until the attachment has arrived.
 Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   const wire::RequestView request{frame.header};
   ArrivingCalls& arriving = need_arriving_calls();
@@ -485,7 +485,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
-// A handler that waits for room goes on before its call is told.
+// A handler that waits for room is woken before its call is notified.
 bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();

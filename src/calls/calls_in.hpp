@@ -36,11 +36,11 @@ class CallsIn final : private ArrivingCallsOwner {
  public:
   CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id);
 
-  /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
-  /// what has `arrived` of it, from its header on: the rest is skipped then.
+  /// Returns false when the request will be refused regardless of the rest of its body, or when there is no
+  /// room for `arrived`, the bytes from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
-  /// True when such a request is served once its short attachment is here. Otherwise a handler chooses the
-  /// place of that, or nobody wants it.
+  /// Returns true when the request is served after its short attachment has arrived. Otherwise a handler
+  /// chooses the memory for the attachment, or it is skipped.
   bool takes_whole(wire::RequestView request) const;
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
@@ -50,20 +50,20 @@ class CallsIn final : private ArrivingCallsOwner {
   [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
-  /// `left` bytes of the attachment are to come.
+  /// `left` bytes of the attachment have not arrived yet.
   void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
   /// A request that is not whole was given to its handler.
   bool has_begun_early() const { return early_; }
-  /// Returns those whose attachments are coming in pieces; null before the first.
+  /// Returns the calls with attachments that are arriving in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
-  /// Returns those that have a record.
+  /// Returns the calls with a record.
   ServedList& calls() { return calls_; }
-  /// Returns the one of `id` that has a record; null when there is none.
+  /// Returns the call `id` if it has a record; otherwise null.
   ServedCall* find(std::uint64_t id) const { return table_.find(id); }
   AnswerWriter& answers() { return answers_; }
-  /// The connection is gone: nothing arrives, and what is answered goes nowhere. Tells as many of the calls
-  /// as `left` says, and counts them down. False when some are left.
+  /// The connection is gone: nothing arrives, and answers are dropped. Notifies up to `left` of the calls,
+  /// and decrements `left` for each. Returns false when some remain.
   bool orphan_some(std::size_t& left);
 
  private:
@@ -78,9 +78,9 @@ class CallsIn final : private ArrivingCallsOwner {
     Buffer attachment{};
     /// Bytes in place of it that stay while the request is received. They are not charged yet.
     Bytes received{};
-    /// Transfer in place of it, of a handler that chooses where it goes; null without one.
+    /// Transfer instead of it, for a handler that chooses the memory; null without one.
     std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
-    /// Null when the call passed nothing that hears of its end.
+    /// Null when the call passed nothing that is notified of its end.
     OwnedPass pass{};
 
     /// Bytes of the attachment in the server's memory.
@@ -91,7 +91,7 @@ class CallsIn final : private ArrivingCallsOwner {
   ArrivingCalls& need_arriving_calls();
   /// Serves a call that has to pass its method's gate.
   [[gnu::cold]] Status serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
-  /// Takes a request whose attachment comes in pieces.
+  /// Takes a request with an attachment that arrives in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
@@ -109,7 +109,7 @@ class CallsIn final : private ArrivingCallsOwner {
   std::unique_ptr<ArrivingCalls> arriving_calls_;
   /// The request whose attachment is being received was given to its handler already.
   bool early_ = false;
-  /// Pass of the request whose attachment is being received; null when it passed nothing.
+  /// Pass of the request with the attachment being received; null when it passed nothing.
   OwnedPass arriving_pass_;
   CallGate gate_{session_};
   IdTable<ServedCall> table_;

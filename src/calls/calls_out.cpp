@@ -16,8 +16,8 @@ namespace weft::detail {
 
 namespace {
 
-// Places for calls that were given up are kept until the peer ends them, but no more than this, or than twice
-// what is in flight: a peer that ends none costs no more memory.
+// Slots of cancelled calls are kept until the peer ends them, but at most this number or twice the number in
+// flight: a peer that ends none cannot use more memory.
 constexpr std::uint32_t kHeldByPeerMin = 65536;
 
 constexpr FixedFailure kNoRoomForRequest{
@@ -85,7 +85,7 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
   return body + metadata.size() + padding;
 }
 
-// One that goes in pieces has few of them copied at a time, which OutgoingTransfers sees to.
+// OutgoingTransfers limits the number of copied pieces of an attachment that is sent in pieces.
 [[gnu::cold, gnu::noinline]] bool reserve_copy(Session& session, std::size_t attachment_bytes) {
   if (!session.output().needs_end() || session.transfers().splits(attachment_bytes)) return true;
   return session.output().reserve(attachment_bytes);
@@ -118,7 +118,7 @@ Begun refuse_for_memory(PendingCall& call) {
 // Memory that the caller keeps until its call ends is sent from where it is. Carriers beside the base carrier
 // take leased memory for an attachment's.
 Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
-  // A value that cannot be sent has the largest size that there is, so nothing is added to it before this.
+  // A value that cannot be sent has the largest possible size, so do not add to it before this check.
   if (body_bytes > session_.peer().body_bytes_max) {
     return call.refuse(
         over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's", kRaiseBody));
@@ -238,7 +238,8 @@ void CallsOut::take_attachment_over(CallDetails& details, std::string_view text)
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
-// Otherwise a device would have the next piece whenever somebody looks whether it has the last one still.
+// Otherwise a device would hold the next piece each time that the call checks whether it still holds the last
+// one.
 void CallsOut::stop_sending(CallDetails& details) {
   session_.transfers().remove(details.attachment());
   details.attachment().give_up();
@@ -261,7 +262,7 @@ void CallsOut::await_memory(PendingCall& call) noexcept {
   returning_.push_back(call);
 }
 
-// A call that was given up is told its end, which is no answer.
+// The peer reports the end of a cancelled call, which does not count as an answer.
 void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
   if (wire::AnswerView{header}.code() != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
   places_.count(table_.abandoned());
@@ -301,7 +302,7 @@ void CallsOut::Room::tell(Ready* node) noexcept {
   session.setup().owner.on_session_room(session);
 }
 
-// Of an attachment that nobody takes nothing need be sent: the peer is told.
+// An unwanted attachment need not be sent: notify the peer.
 void CallsOut::on_answer_attached(const Frame& frame, const ChunkRef& chunk) {
   const std::uint64_t id = frame.header.id;
   if (frame.header.following_bytes() != 0) [[likely]] {
@@ -348,7 +349,7 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
   exchange->on_answer_attachment_end(whole.frame(), true);
 }
 
-// An exchange has one answer: of another one that comes ahead for it the place would be used twice.
+// An exchange has one answer: an early attachment of a second answer would use the same memory twice.
 Landing CallsOut::on_attachment_ahead(const wire::FrameHeader& header) {
   if (header.type != wire::FrameType::kAnswer || session_.output().needs_end()) return Landing::skip();
   Exchange* const exchange = table_.find(header.id);
@@ -379,8 +380,8 @@ void CallsOut::on_answer_attachment_end(const Frame& frame, bool landed) {
   exchange->on_answer_attachment_end(frame, landed);
 }
 
-// The peer may say so as often as it likes, and each turn ends one part all the same. Of goaways the last one
-// counts, and what it did not take has not run, although the peer ends its side as well.
+// The peer may send this as often as it likes, and still each turn ends one part only. The last goaway
+// counts, and the calls that it did not accept have not run, even if the peer also ends its side.
 void CallsOut::end_from(std::uint64_t position, const Status& why) {
   const bool is_under_way = standing_end_ != nullptr && standing_end_->is_under_way();
   std::unique_ptr<StandingEnd> before = std::move(standing_end_);

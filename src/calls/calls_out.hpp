@@ -19,7 +19,7 @@ class Session;
 
 /// Places for exchanges of ours in flight on one connection.
 struct CallPlaces {
-  /// Takes account of those that were given up, of which the peer has not ended `abandoned`.
+  /// Updates the limit after calls were cancelled; the peer has not ended `abandoned` of them.
   void count(std::uint32_t abandoned) {
     in_flight_max =
         held_back ? 0 : std::min(own_max, held_by_peer_max - std::min(abandoned, held_by_peer_max));
@@ -27,14 +27,14 @@ struct CallPlaces {
 
   std::uint32_t own_max = 0;
   std::uint32_t held_by_peer_max = 0;
-  /// Our own limit, or what those that were given up leave of the peer's, if that is less.
+  /// Our own limit, or the peer's limit minus the cancelled calls that still run there, whichever is less.
   std::uint32_t in_flight_max = 0;
   /// None is begun.
   bool held_back = false;
 };
 
-/// Our calls on one connection: writes their requests, and hands what the peer answers to the exchange of its
-/// id. An answer to one that has ended finds nobody, is dropped and counted.
+/// Our calls on one connection: writes their requests, and passes answers from the peer to the exchange with
+/// their id. An answer to an exchange that has ended is dropped and counted.
 class CallsOut {
  public:
   explicit CallsOut(Session& session) : session_(session), room_(session) {}
@@ -45,26 +45,26 @@ class CallsOut {
   void sent(CallDetails* details, std::uint64_t id);
   /// Replaces sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
-  /// Sees to it that nobody writes to memory of `exchange`, which may end, any more: waits for a device.
+  /// Makes sure that no device writes to memory of `exchange`, which may end afterwards: waits for a device.
   void take_landing_back(Exchange& exchange);
-  /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
-  /// what runs there counts among what may run there.
+  /// `exchange` ends before the peer ended it: the peer is notified, and until it confirms the end, the call
+  /// still counts as running there.
   void abandon(Exchange& exchange, std::uint64_t id);
   /// The call is given up, and waits for its memory: of its attachment no further piece begins.
   void stop_sending(CallDetails& details);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
   bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max);
-  /// The connection has no memory of the caller's for `exchange`, and none of it is still to be sent.
+  /// The connection uses no memory of the caller's for `exchange`, and has nothing of it left to send.
   bool has_no_memory(const Exchange& exchange, const CallDetails& details) const {
     const OutgoingTransfer& attachment = details.attachment();
     return attachment.is_over() && !attachment.linked() && !details.lands_ahead && landing_ != &exchange;
   }
-  /// `call` has left the table, and waits until its attachment may be taken over. It hears on_lost() if the
-  /// connection goes before that. No more of the attachment is queued.
+  /// `call` has left the table, and waits until its attachment may be taken over. on_lost() is called if the
+  /// connection is lost before that. No more of the attachment is queued.
   void await_memory(PendingCall& call) noexcept;
-  /// Copies what is left to send, so that the caller's memory is no longer read from. When memory for the
-  /// copy is out, the connection is closed with `text`.
+  /// Copies the unsent rest, so that the caller's memory is no longer read. If there is no memory for the
+  /// copy, closes the connection with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);
 
   void on_answer(const Frame& frame, const ChunkRef& chunk) {
@@ -81,14 +81,14 @@ class CallsOut {
   void on_answer_attachment_end(const Frame& frame, bool landed);
   /// Returns the place of the attachment of an answer with `header`, which is not received yet.
   Landing on_attachment_ahead(const wire::FrameHeader& header);
-  /// The peer asks for the attachment of `id`. Nothing happens if that does not wait.
+  /// The peer asks for the attachment of `id`. Ignored if that does not wait.
   void on_continue(std::uint64_t id);
   /// Chooses the place of a piece of an answer's attachment. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);
-  /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on: as
-  /// many exchanges as `left` says, from `slot` of the table on, end with `why`, and those that begin there
-  /// are unprocessed. Counts both on. False when some are left.
+  /// The connection is gone, and the peer has certainly not seen its output from position `handed_over` on:
+  /// ends up to `left` exchanges, from `slot` of the table on, with `why`; exchanges that begin after that
+  /// position are unprocessed. Advances `slot` and decrements `left`. Returns false when some remain.
   bool fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot, std::size_t& left);
 
   /// The connection stands, but the peer answers no exchange that begins at `position` or later: they end
@@ -99,8 +99,8 @@ class CallsOut {
   const ExchangeTable& table() const { return table_; }
   /// Answers that the peer owes, also those to exchanges that were given up.
   std::uint32_t awaited() const { return table_.size() + table_.abandoned(); }
-  /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
-  /// that the peer has not ended, fewer than it takes.
+  /// Returns true if another call may be sent: fewer are in flight than our own limit, and, together with the
+  /// cancelled ones that still run at the peer, fewer than the peer's limit.
   bool has_place() const { return table_.size() < places_.in_flight_max; }
   /// Keeps to these limits, our own and the peer's.
   void keep_to(std::uint32_t own_max, std::uint32_t peer_max);
@@ -138,7 +138,7 @@ class CallsOut {
   IntrusiveList<PendingCall, TargetCallTag> returning_;
   /// Null unless the peer has said that it will not answer.
   std::unique_ptr<StandingEnd> standing_end_;
-  /// The exchange whose attachment is being received; null when nobody waits for it any more.
+  /// The exchange with an attachment that is being received; null when it is no longer wanted.
   const Exchange* landing_ = nullptr;
 };
 

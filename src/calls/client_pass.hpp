@@ -13,22 +13,22 @@
 
 namespace weft::detail {
 
-/// One call's way through a ClientGate: which interceptors it has passed, which are told of its end, and what
-/// they have added. Belongs to the details of its call, of which it has some for a call without. Deletes
-/// itself at the end of the call. Thread: the loop of its target.
+/// The passage of one call through a ClientGate: the interceptors that it has passed and that are notified of
+/// its end, and the data that they have attached. Belongs to the details of its call, and owns these for a
+/// call that was begun without. Deletes itself at the end of the call. Thread: the loop of its target.
 class ClientPass {
  public:
-  /// Takes the call behind `request`, whose deadline is set, through `gate`, and gives it details if it has
-  /// none. With a failure the call is to be refused, which ends the pass. `carried` is metadata that the call
-  /// has if it is given none.
+  /// Takes the call behind `request`, with its deadline set, through `gate`, and creates details for a call
+  /// without. A failure refuses the call, and ends the pass. `carried` is the metadata of a call that was
+  /// given none.
   static Status begin(const ClientGate& gate, Loop& loop, CallRequest& request, MetadataView carried,
                       std::size_t body_bytes) noexcept;
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
 
   void answered(std::size_t body_bytes) noexcept { answer_bytes_ = body_bytes; }
-  /// The call ended with `outcome`: tells the interceptors. It is gone afterwards, and the details that it
-  /// had for the call.
+  /// The call ended with `outcome`: notifies the interceptors. Destroys this, and the details that it created
+  /// for the call.
   void end(const Status& outcome) noexcept;
 
  private:

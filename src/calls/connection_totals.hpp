@@ -12,22 +12,22 @@ namespace weft::detail {
 class Session;
 struct CountedSessionTag;
 
-/// Adds up what went over the connections of one loop, those that have ended too. Each connection counts for
-/// itself, and nothing is added up before somebody asks. Thread: any, with a lock, which sessions take at
-/// their beginning and end only.
+/// Sums the traffic of the connections of one loop, including connections that have ended. Each connection
+/// counts for itself, and the sum is only computed on request. Thread: any, with a lock that sessions take
+/// only at their beginning and end.
 class ConnectionTotals {
  public:
   void join(Session& session) noexcept;
   /// The connection of `session` is about to be destroyed.
   void leave(Session& session) noexcept;
-  /// Asks each connection, so it takes the longer the more there are.
+  /// Queries each connection, so the cost grows with their number.
   ConnectionStats sum() const noexcept;
 
  private:
   /// Tells a child of fork apart, in which a thread that is not there may hold the mutex.
   const ForkMark made_in_;
   mutable std::mutex mutex_;
-  mutable IntrusiveList<Session, CountedSessionTag> sessions_;  // what asks them changes none
+  mutable IntrusiveList<Session, CountedSessionTag> sessions_;  // mutable, because a query changes no session
   ConnectionStats ended_;
 };
 

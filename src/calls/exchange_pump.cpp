@@ -44,7 +44,7 @@ void ExchangePump::receive() noexcept {
   }
 }
 
-// An item whose attachment is leaving counts as not sent: whoever waits until all is on its way waits for it.
+// An item with an attachment that is still being sent counts as not sent: flush() waits for it.
 void ExchangePump::send() noexcept {
   if (side_.sends_attachment()) return;
   bool ends = false;
@@ -84,7 +84,7 @@ bool ExchangePump::send_item(std::uint64_t& sent) noexcept {
   return true;
 }
 
-// When nobody is to be told of items any more, the reader's place is told still when the stream is over.
+// Even when no item is expected any more, the reader stays set, so that it is scheduled when the stream ends.
 void ExchangePump::listen() noexcept {
   if (side_.reader() != &reader_ && !reader_.is_scheduled()) side_.set_reader(&reader_);
   const bool has_more = !opened_ || !hand_.empty();

@@ -9,11 +9,11 @@
 
 namespace weft::detail {
 
-/// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
-/// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody. One
-/// that ended before the peer ended it may leave its slot abandoned: kept until the peer has. The table knows
-/// of each exchange where its first byte is in the byte stream, so that what the peer never saw is told
-/// apart.
+/// The exchanges that this side began on one connection, by their ids. An id consists of a slot and its
+/// generation; the generation grows when an exchange leaves, so that a frame for an ended exchange finds
+/// none. An exchange that ends before the peer ended it may leave its slot abandoned, until the peer ends it.
+/// The table stores the position of each exchange's first byte in the byte stream, to distinguish exchanges
+/// that the peer never saw.
 class ExchangeTable {
  public:
   /// Makes room for one more, if there is none. False when memory is out.
@@ -36,7 +36,7 @@ class ExchangeTable {
   }
   /// `id` is in the table.
   void leave(std::uint64_t id) { free(slots_[wire::slot_of(id)], wire::slot_of(id)); }
-  /// The exchange leaves, and its slot stays until take() is asked for its id.
+  /// The exchange leaves, and its slot stays until take() is called with its id.
   void abandon(std::uint64_t id) {
     Slot& slot = slots_[wire::slot_of(id)];
     slot.exchange = nullptr;
@@ -44,7 +44,7 @@ class ExchangeTable {
     --size_;
     ++abandoned_;
   }
-  /// Null for an id that is not in the table, whatever the peer made it of.
+  /// Null for an id that is not in the table, including one invented by the peer.
   Exchange* find(std::uint64_t id) const {
     const std::uint32_t index = wire::slot_of(id);
     if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
@@ -71,9 +71,9 @@ class ExchangeTable {
   /// Exchanges that were entered so far.
   std::uint64_t entered() const { return entered_; }
 
-  /// Takes exchanges that begin at `position` or later out of the table, as many as `left` says, from slot
-  /// `index` on, and gives each, and where it begins, to `visit`, which may enter new ones or let others
-  /// leave. Counts `index` and `left` on. False when slots are left.
+  /// Removes up to `left` exchanges that begin at `position` or later from the table, starting at slot
+  /// `index`. Passes each, with its position, to `visit`, which may enter new ones or let others leave.
+  /// Advances `index` and decrements `left`. Returns false when slots are left.
   template <typename Visit>
   bool take_some(std::uint64_t position, std::uint32_t& index, std::size_t& left, Visit visit) {
     for (; index < slots_.size(); ++index) {

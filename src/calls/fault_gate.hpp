@@ -16,7 +16,7 @@ class FaultGate {
  public:
   void note(FaultLog& log, const Connection& connection, RefusalReason reason, const Status& why,
             TimePoint now);
-  /// The connection ends: hands over the number of those that were kept back.
+  /// The connection ends: hands over the number of suppressed faults.
   void close(FaultLog& log, const Connection& connection);
 
  private:

@@ -12,16 +12,16 @@
 
 namespace weft::detail {
 
-/// Writes into a log what peers do wrong: of each peer at most one line a second, which says how many faults
-/// of that peer were left out since its last one. What is left out is still counted by reason.
+/// Logs faults of peers: at most one line a second per peer, with the number of its faults omitted since its
+/// previous line. Omitted faults are still counted by reason.
 ///
-/// A peer is an address without its port, because one whose connection was ended for a fault comes back on
-/// another port. Peers without an address of their own (Unix sockets, memory) are one peer per URL. The
-/// memory is bounded: kPeersMax addresses are known at a time. A new one takes the place of the one that was
-/// silent longest, if that was a second; otherwise it is left out itself, so that kPeersMax lines a second is
-/// all that any number of peers can cause.
+/// A peer is an address without its port, because a peer that reconnects after its connection was ended for a
+/// fault uses another port. Peers without an address of their own (Unix sockets, memory) are one peer per
+/// URL. The memory is bounded: at most kPeersMax addresses are stored. A new address replaces the one that
+/// was silent longest, if that was at least a second; otherwise its fault is omitted, so any number of peers
+/// causes at most kPeersMax lines a second.
 ///
-/// Thread: any, with a lock. Nothing but faults comes here, of each connection at most one a second.
+/// Thread: any, with a lock. Each connection reports at most one fault a second here.
 class FaultLog {
  public:
   static constexpr std::size_t kPeersMax = 64;
@@ -29,11 +29,10 @@ class FaultLog {
 
   explicit FaultLog(Logger& logger) : logger_(logger) {}
 
-  /// `endpoint` is the peer's URL; `faults` is how many this stands for: the last of them, which `text` is
-  /// about, and those before it that were kept back. `now` is a loop's; loops of one server may differ a
-  /// little.
+  /// `endpoint` is the peer's URL; `faults` is the number of faults reported: the last one, described by
+  /// `text`, and the suppressed ones before it. `now` is a loop's; the loops of a server may differ slightly.
   void note(std::string_view endpoint, std::string_view text, std::uint64_t faults, TimePoint now);
-  /// `faults` more were kept back, and there is nothing to say about them.
+  /// Counts `faults` that were suppressed, without a text.
   void keep_back(std::string_view endpoint, std::uint64_t faults);
 
  private:

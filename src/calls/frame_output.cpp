@@ -65,14 +65,14 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
   }
 }
 
-// A caller that is told of no room waits to hear that there is some: also when there is nothing to wait for
-// but other connections' memory, the outbox drains first.
+// A caller without room waits for a notification. The outbox must drain first even when the only shortage is
+// memory used by other connections.
 bool FrameOutput::find_room() noexcept {
   if (shut_) return false;
   const std::size_t queued = outbox_.queued_bytes();
   if (queued > high_water_ && full_at_ == high_water_) full_at_ = queued;
   if (queued > high_water_) {
-    // This function is asked again before anybody who asks for room adds to it.
+    // This function is called again before any writer adds to the queue.
     room_ = 0;
     connection_.tell_when_drained(high_water_ / 2);
     return false;
@@ -86,7 +86,7 @@ bool FrameOutput::find_room() noexcept {
   return false;
 }
 
-// Charges all that is held, and the chunk that `bytes` more would take.
+// Charges the memory in use, and the chunk that `bytes` more would take.
 bool FrameOutput::reserve(std::size_t bytes, std::size_t kept) noexcept {
   const std::size_t wanted = charge_for(outbox_.held_bytes(bytes) + kept);
   if (wanted <= charged_) return true;

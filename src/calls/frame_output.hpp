@@ -13,17 +13,16 @@
 
 namespace weft::detail {
 
-/// Writes the frames of one session into the outbox of its connection, and bounds what waits there to be
-/// sent: by the high-water mark, and by the process's memory. Charged are the chunks in which it waits, each
-/// before it is written to, and given back when the outbox has drained. One chunk alone is not charged, so
-/// that small frames are written without a look at any budget. Attachments are not charged: they are their
-/// owners' memory.
+/// Writes the frames of one session into the outbox of its connection, and limits the queued bytes: by the
+/// high-water mark, and by the process's memory. Queued chunks are charged, each before it is written to, and
+/// released when the outbox has drained. A single chunk is not charged, so that small frames are written
+/// without access to a budget. Attachments are not charged, because their memory belongs to their owners.
 /// Thread: the connection's loop.
 class FrameOutput {
  public:
   /// Bytes that may wait before items of streams do.
   static constexpr std::size_t kItemsRoom = 512 * 1024;
-  /// A larger body needs reserve(); so many bytes may wait before find_room() is asked.
+  /// A larger body needs reserve(); this many bytes may be queued before find_room() is called again.
   static constexpr std::size_t kSmallBytes = 16 * 1024;
 
   /// All outlive it.
@@ -62,21 +61,21 @@ class FrameOutput {
   }
   /// end() has something to do.
   bool needs_end() const { return checksums_; }
-  /// Takes the frame back whose body this is: nothing of it is sent. It is the last that was begun.
+  /// Takes back the frame with this body, which must be the last that was begun: nothing of it is sent.
   void take_back(const std::byte* body) noexcept;
-  /// Writes a whole frame whose body is `text`; of its header, all but the size is given.
+  /// Writes a whole frame with the body `text`; `header` holds everything except the size.
   void send(wire::FrameHeader header, std::string_view text = {});
   /// Frames have checksums from now on.
   void use_checksums() { checksums_ = true; }
 
-  /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
-  /// FrameSink::on_drained() follows.
+  /// Returns true if more may be written: the queue is below the high-water mark, and there is memory.
+  /// Otherwise FrameSink::on_drained() follows.
   bool has_room() noexcept { return outbox_.queued_bytes() < room_ || find_room(); }
   /// The same for requests that may be answered with attachments: not while too many of these wait.
   bool has_room_for_requests() noexcept {
     return outbox_.queued_bytes() < room_ || (find_room() && !crowded_);
   }
-  /// The same for the items of streams, of which less may wait: however many streams there are, calls pass.
+  /// The same for the items of streams, with a lower mark: however many streams there are, calls still pass.
   bool has_room_for_items() noexcept {
     if (outbox_.queued_bytes() <= items_room_) return has_room();
     connection_.tell_when_drained(items_room_ / 2);
@@ -88,15 +87,15 @@ class FrameOutput {
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written, and for `kept`
   /// bytes that are kept elsewhere for it. False when there is none.
   bool reserve(std::size_t bytes, std::size_t kept = 0) noexcept;
-  /// Tells that so many attachments of answers wait to be sent that no more are to be made, however little is
-  /// in the outbox; or, with false, that this is over, of which FrameSink::on_drained() follows.
+  /// Sets whether too many attachments of answers are queued to create further ones, even if the outbox is
+  /// nearly empty. After a change to false FrameSink::on_drained() follows.
   void crowd(bool crowded) noexcept;
-  /// Nothing leaves any more: there is no room from now on.
+  /// Nothing can be sent any more: there is no room from now on.
   void shut() noexcept {
     shut_ = true;
     room_ = 0;
   }
-  /// The connection says that the outbox has drained: gives back what was reserved for what has left.
+  /// The outbox has drained: releases the reservation for bytes that were sent.
   void drained() noexcept;
 
  private:
@@ -108,7 +107,7 @@ class FrameOutput {
   LocalBudget& process_;
   const std::size_t high_water_;
   const std::size_t items_room_;
-  /// Bytes with which, when so many wait, find_room() is asked; zero: always.
+  /// Number of queued bytes at which find_room() must be called; zero: always.
   std::size_t room_;
   std::size_t full_at_;
   std::size_t charged_ = 0;

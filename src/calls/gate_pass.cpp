@@ -86,7 +86,7 @@ void GatePass::leave_limits() noexcept {
   if (!in_methods_limit_ && !in_servers_limit_) return;
   const TimePoint now = loop_.read_clock();
   const Duration latency = now - entered_;
-  // A call whose arguments were refused, or that was refused by itself, says nothing either.
+  // A call with refused arguments, or a call that refused itself, does not count for the limits either.
   const bool says_nothing =
       says_nothing_ || outcome_.unprocessed() || outcome_.code() == StatusCode::kInvalidArgument;
   const auto leave = [&](AdaptiveLimit& limit) {

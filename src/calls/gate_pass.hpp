@@ -20,11 +20,11 @@ class Loop;
 
 namespace weft::detail {
 
-/// One call's way through a MethodGate: which interceptors it has passed, which are told of its end, and its
-/// places under adaptive limits, which are given back. Thread: the connection's loop.
+/// The passage of one call through a MethodGate: the interceptors that it has passed and that are notified of
+/// its end, and its places under adaptive limits, which it releases. Thread: the connection's loop.
 ///
-/// The time of a call that counts for a limit ends when its handler has its answer; that a peer does not read
-/// that is not the handler's fault.
+/// The time that counts for a limit ends when the handler has its answer, because the handler is not
+/// responsible for a peer that does not read.
 class GatePass {
  public:
   /// `remote` is the URL of the peer. `gate` and `loop` outlive it.
@@ -43,17 +43,17 @@ class GatePass {
   std::optional<Refusal> enter(std::size_t held);
 
   CallObjects& objects() { return objects_; }
-  /// Caller of the call. Set before anybody asks.
+  /// Caller of the call. Set before it is read.
   const Identity& caller() const { return caller_; }
   void set_caller(const Identity& caller) { caller_ = caller; }
   void will_answer(std::size_t bytes) { answer_bytes_ = bytes; }
-  /// The outcome is a failure; the first that is told counts.
+  /// The outcome is a failure; the first reported one counts.
   void will_fail(const Status& failure) {
     if (outcome_.ok()) outcome_ = failure;
   }
   /// The handler has its answer, which waits to be written.
   void handler_ended();
-  /// The handler runs on, but its caller is gone or has given up, as `why` says.
+  /// The handler still runs, but its caller is gone or has cancelled, as `why` states.
   void abandon(const Status& why) {
     will_fail(why);
     abandoned_ = true;
@@ -64,7 +64,7 @@ class GatePass {
     says_nothing_ = true;
     conclude();
   }
-  /// The outcome is decided: the interceptors hear of it. Once.
+  /// The outcome is decided: notifies the interceptors. Call once.
   void conclude() noexcept;
 
  private:
@@ -85,7 +85,7 @@ class GatePass {
   bool in_methods_limit_ = false;
   bool in_servers_limit_ = false;
   bool abandoned_ = false;
-  /// The call was refused, so its time says nothing to the limits.
+  /// The call was refused, so its duration does not count for the limits.
   bool says_nothing_ = false;
   bool concluded_ = false;
 };

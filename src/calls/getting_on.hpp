@@ -7,15 +7,15 @@
 
 namespace weft::detail {
 
-/// Says whether an attachment that is on its way gets on. Thread: one.
+/// Decides whether an arriving attachment makes progress. Thread: one.
 class GettingOn {
  public:
-  /// It is looked at from now on; its connection has received so many bytes.
+  /// Begins to observe the attachment; its connection has received this many bytes.
   void begin(std::uint64_t received_by_connection) noexcept { of_connection_ = received_by_connection; }
-  /// True when the attachment of `bytes`, of which `received` are there, has got on since this was asked
-  /// last: by 64 KiB, or a 1024th part if that is more. True also when its connection has, by 64 KiB: a piece
-  /// is under way, or it is another's turn. That is good for a while only, so that nobody keeps memory for
-  /// ever by sending a little for something else.
+  /// Returns true if an attachment of `bytes`, with `received` arrived, has made progress since the last
+  /// call: 64 KiB, or a 1024th part if that is more. Also true if its connection has made progress by 64 KiB,
+  /// because a piece is under way or another attachment has its turn. That is accepted a limited number of
+  /// times only, so that a peer cannot hold memory forever by slowly sending something else.
   bool look(std::size_t received, std::size_t bytes, std::uint64_t received_by_connection) noexcept {
     const bool itself = received - of_attachment_ >= std::max(kStepBytes, bytes / kStepsMax);
     const bool connection = received_by_connection - of_connection_ >= kStepBytes;

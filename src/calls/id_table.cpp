@@ -8,8 +8,8 @@
 namespace weft::detail {
 
 std::uint64_t new_table_secret() {
-  // The kernel at once: a random_device first asks the processor what it can do, which a virtual machine's
-  // host answers, and slowly.
+  // Asks the kernel first: a random_device queries the processor's features, which a virtual machine's host
+  // emulates slowly.
   std::uint64_t secret = 0;
   if (::getrandom(&secret, sizeof secret, GRND_NONBLOCK) == sizeof secret) return secret | 1;
   std::random_device source;

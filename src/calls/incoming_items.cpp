@@ -67,7 +67,7 @@ std::uint64_t IncomingItems::Attachments::pop() noexcept {
   return cost;
 }
 
-// What is dropped or discarded was counted then.
+// Dropped or discarded items were accounted for at that time.
 std::uint64_t IncomingItems::release(std::uint64_t cost) noexcept {
   if (dropped_ || discards_) return 0;
   held_ -= cost;

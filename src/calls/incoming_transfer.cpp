@@ -58,7 +58,7 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
   if (progress != nullptr) waiter_.count_with(*progress, bytes(), loop_);
   if (!has_chosen_) waiter_.landed(received());
   if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) {
-    // A progress is told of the whole before the wait ends, in a turn of the loop.
+    // A progress is notified of the whole attachment before the wait ends, in a turn of the loop.
     const bool waits = waiter_.counts();
     if (waits) waiter_.wait(waiter);
     waiter_.end(loop_);
@@ -140,7 +140,7 @@ void IncomingTransfer::on_whole() {
     Result<Buffer> whole = std::exchange(own_, {}).take();
     if (!whole.ok()) return end(std::move(whole).status());
     whole_ = *std::move(whole);
-    // Until now it counted as announced, and what arrived of it was held to the limits piece by piece.
+    // Until now it counted as announced, and its arrived part was checked against the limits piece by piece.
     held_ = bytes();
     arriving_->admission().hold(held_);
     if (has_chosen_) return go_on_copying();
@@ -158,7 +158,7 @@ void IncomingTransfer::on_lost() noexcept {
 
 void IncomingTransfer::on_cancel(CancelReason reason) noexcept {
   cancelled_ = reason;
-  if (!whole_.empty()) return on_given_up();  // it is being copied, by nobody else
+  if (!whole_.empty()) return on_given_up();  // it is being copied, and no device writes to it
   arriving_->give_up(*this);
 }
 

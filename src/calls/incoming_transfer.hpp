@@ -35,22 +35,23 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
 
   /// `calls` outlives it or its on_connection_lost().
   IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Way way) noexcept;
-  /// `attachment` is there.
+  /// `attachment` has arrived already.
   IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, Buffer attachment) noexcept;
   ~IncomingTransfer();
 
-  /// Nobody has wanted it so far.
+  /// Returns true if neither into() nor receive() has begun.
   bool can_begin() const noexcept { return !begun_; }
-  /// Wants it in `memory`, which is at least as long and stays until the end, or, when that is empty, in the
-  /// server's memory. True: `waiter` is scheduled at the end. False: it has ended. Only when it can_begin().
-  /// `progress`, which is nobody's or null, counts what is in the memory and is lent until the end.
+  /// Begins to receive into `memory`, which is at least as long and stays valid until the end; if it is
+  /// empty, into the server's memory. Returns true if `waiter` will be scheduled at the end, false if the
+  /// transfer has ended. Only when can_begin(). `progress` is unused or null; it counts the bytes in the
+  /// memory and is lent until the end.
   bool begin(const LandingView& memory, CancelScope* scope, Ready& waiter,
              TransferProgress* progress = nullptr) noexcept;
   /// Returns how it ended.
   Status take_outcome() noexcept;
-  /// Gives what was received into the server's memory. Errors: kResourceExhausted.
+  /// Returns the attachment received into the server's memory. Errors: kResourceExhausted.
   Result<Buffer> take_buffer() noexcept;
-  /// Replaces its end: whoever waits is gone, and nothing writes to the memory afterwards.
+  /// Replaces its end: the waiter is gone, and nothing writes to the memory afterwards.
   void stop_waiting() noexcept;
 
   /// It follows its request, which was just handed to its handler: returns whether any of it is received.
@@ -100,7 +101,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool begun_ = false;
   bool has_chosen_ = false;
   bool ended_ = false;
-  /// Reason for which nobody wants it: the caller's cancel comes without one of its own.
+  /// Reason why it is no longer wanted: the caller's cancel carries no reason.
   CancelReason cancelled_ = CancelReason::kPeerCancelled;
 };
 

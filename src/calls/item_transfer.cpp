@@ -21,7 +21,7 @@ ItemTransfer::ItemTransfer(Attachment attachment, StreamSide& side) noexcept
   set_of_item();
 }
 
-// One that is not longer than a piece goes at once, so that who writes does not wait for it.
+// An attachment no longer than a piece is queued at once, so that the writer does not wait for it.
 bool ItemTransfer::begin(const StreamPlace& place) noexcept {
   Session& session = place.streams->session();
   belong_to(place.id, place.answers);
@@ -33,7 +33,7 @@ bool ItemTransfer::begin(const StreamPlace& place) noexcept {
     on_queued();
     return true;
   }
-  // Its piece has begun: whatever came behind would be taken for the rest of it.
+  // Its piece has begun, so the peer would take any following bytes for the rest of it.
   session.close(Status::of<kNoMemoryForAttachment>());
   side_ = nullptr;
   queued_ = true;

@@ -9,8 +9,8 @@ namespace weft::detail {
 
 class StreamSide;
 
-/// Attachment of a stream's item on its way. Its own operation record: nobody else owns it, and it is gone
-/// when the connection is done with it.
+/// Attachment of a stream's item while it is sent. An operation record that owns itself: it is destroyed when
+/// the connection no longer uses it.
 ///
 ///   made --begin()--> queued piece by piece --the last one--> leaving --all of it left--> gone
 ///                       |  stop(), or the connection is lost
@@ -19,13 +19,13 @@ class StreamSide;
 /// Thread: its stream's loop.
 class ItemTransfer final : public OutgoingTransfer {
  public:
-  /// `side` hears when all of it is queued, unless it stops it before that.
+  /// `side` is notified when all of it is queued, unless it calls stop() before.
   ItemTransfer(Attachment attachment, StreamSide& side) noexcept;
 
-  /// Its item was just queued, on the stream at `place`. False when there is no memory to queue it: it is
-  /// gone then, and the connection is of no further use.
+  /// Its item was just queued, on the stream at `place`. Returns false when there is no memory to queue it:
+  /// it is destroyed then, and the connection cannot be used any more.
   bool begin(const StreamPlace& place) noexcept;
-  /// No more of it is queued, and nobody hears of it. Also when the connection is gone, at its stream's end.
+  /// Queues no more of it, and notifies no one. Also called when the connection is gone, at its stream's end.
   void stop() noexcept;
   /// The first half of stop(), which calls no code of the user's; stop() follows.
   void leave_side() noexcept;
@@ -37,7 +37,7 @@ class ItemTransfer final : public OutgoingTransfer {
   bool queue_whole(const StreamPlace& place) noexcept;
 
   const Attachment attachment_;
-  /// Null when it hears nothing any more.
+  /// Null when it is no longer notified.
   StreamSide* side_;
   bool queued_ = false;
   bool returned_ = false;

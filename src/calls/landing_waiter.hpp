@@ -10,11 +10,11 @@
 
 namespace weft::detail {
 
-/// Somebody who waits for an attachment to land, and the user's object that counts what of it has, if there
-/// is one. Both are lent until the end. Thread: the connection's loop.
+/// The waiter for an attachment to land, and the user's progress object, if there is one. Both are lent until
+/// the end. Thread: the connection's loop.
 class LandingWaiter {
  public:
-  /// `progress`, which is nobody's, counts from now on what lands of `bytes`.
+  /// Makes `progress`, which is unused, count the landed part of `bytes` from now on.
   void count_with(TransferProgress& progress, std::uint64_t bytes, Loop& loop) noexcept {
     progress.begin_receiving(bytes, loop);
     progress_ = &progress;
@@ -32,8 +32,8 @@ class LandingWaiter {
     waiter_ = nullptr;
     if (progress_ != nullptr) std::exchange(progress_, nullptr)->set_taken(false);
   }
-  /// Nothing more lands; stop_waiting() follows. What the progress calls back for was scheduled before, so it
-  /// comes first.
+  /// Nothing more lands; stop_waiting() follows. The callbacks of the progress were scheduled before, so they
+  /// run first.
   void end(Loop& loop) noexcept {
     ended_ = true;
     if (waiter_ != nullptr) loop.schedule(*std::exchange(waiter_, nullptr));

@@ -42,8 +42,8 @@ class LeavingBody final : public LeavingMemory {
   AnswerBody body_;
 };
 
-/// Answers with `body`, which is kept until it was sent from where it lies. False, and nothing was answered
-/// and `body` is as it was, when it is to be copied.
+/// Answers with `body` without a copy, and keeps it until it was sent. Returns false, with nothing answered
+/// and `body` unchanged, when the body has to be copied.
 bool send_leaving(ServedCall& call, AnswerBody& body) {
   ChunkPool* const chunks = call.lending_chunks();
   if (chunks == nullptr || body.bytes().size() < LentRuns::kRunBytesMin) return false;
@@ -88,8 +88,8 @@ bool LateAnswer::keep(ServedCall& call, AnswerBody& body, Status& failure) noexc
   return true;
 }
 
-// The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
-// its Reply was used, the next one is woken here.
+// The end of a call wakes the next waiter for room. When the call goes on, because the handler still runs
+// after its Reply was used, the next waiter is woken here.
 void LateAnswer::send_and_end() {
   AnswerSink* const sink = call_.sink();
   send(call_, std::move(body_), failure_);

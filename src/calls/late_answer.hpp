@@ -12,15 +12,14 @@ namespace weft::detail {
 
 class ServedCall;
 
-/// An answer, or a failure, of a call that nobody can suspend and whose connection has no room for it. It
-/// waits for room, or for the connection's end, holds the call's record as long, and owns itself.
-/// Thread: the call's loop.
+/// An answer, or a failure, of a call that cannot suspend and has a connection without room. It waits for
+/// room, or for the connection's end, holds the call's record meanwhile, and owns itself. Thread: the call's
+/// loop.
 class LateAnswer final : private Ready, private RoomWaiter {
  public:
-  /// Keeps `body`, charged until the call ends, and `failure` if there is no room; otherwise leaves both as
-  /// they are and returns false. A body for which there is no memory becomes a failure, which is small; of
-  /// the text of a failure the beginning is kept then. Without memory for any of it nothing is kept: the
-  /// answer is sent over the mark.
+  /// Keeps `body`, charged until the call ends, and `failure` if there is no room; otherwise leaves both
+  /// unchanged and returns false. A body without memory is replaced by a failure, which is small, or by the
+  /// beginning of its text. If even that has no memory nothing is kept: the answer is sent above the mark.
   static bool keep(ServedCall& call, AnswerBody& body, Status& failure) noexcept;
   /// Answers `call` with `body`, or with `failure` if that is one. A long body is kept until it was sent from
   /// where it lies; else `body` is copied.

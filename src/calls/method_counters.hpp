@@ -31,7 +31,7 @@ struct alignas(64) MethodCounters {
   void fail(StatusCode code) noexcept { ++failed[static_cast<std::size_t>(code) % kStatusCodes]; }
 };
 
-/// Counters of all methods on one loop, and of the requests that are for none of them.
+/// Counters of all methods on one loop, and of requests for unknown methods.
 class MethodCounts {
  public:
   /// Has those for no method only.
@@ -58,7 +58,7 @@ class MethodCounts {
   }
   /// Requests taken, for methods or not.
   std::uint64_t taken() const noexcept;
-  /// Adds what was counted for `method`.
+  /// Adds the counters of `method` to `stats`.
   void add_to(MethodStats& stats, const MethodEntry& method) const noexcept;
 
  private:

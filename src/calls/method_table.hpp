@@ -19,9 +19,8 @@ class ServerGate;
 class MethodTable {
  public:
   MethodTable() = default;
-  /// `calls_running_max` bounds the calls of all of them together that run; zero: nothing does.
-  /// Errors: kAlreadyExists for two methods of one id and schema, kInvalidArgument for options that cannot
-  /// be.
+  /// `calls_running_max` limits the running calls of all methods together; zero: no limit. Errors:
+  /// kAlreadyExists for two methods with the same id and schema, kInvalidArgument for invalid options.
   static Result<MethodTable> build(std::vector<MethodEntry> entries, std::size_t calls_running_max = 0);
   /// Lets the calls of each method pass what `gate` has for them. Throws
   /// std::bad_alloc.
@@ -30,7 +29,7 @@ class MethodTable {
   const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
     return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });
   }
-  /// One of that id, whatever its types.
+  /// Finds a method with that id, and with any types.
   const MethodEntry* find_any(std::uint64_t id) const {
     return find_if(id, [](const MethodEntry&) { return true; });
   }

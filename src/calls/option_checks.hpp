@@ -23,7 +23,7 @@ struct NamedCount {
   std::uint64_t value;
 };
 
-/// Returns kInvalidArgument that names the option and says what to do.
+/// Returns kInvalidArgument with the name of the option and advice.
 Status misuse(std::string_view option, std::string_view why);
 
 // Each returns ok, or the misuse of the first option with which nothing would ever work.

@@ -35,7 +35,8 @@ void OutgoingAttachment::put_runs_in(FrameOutput& output, const LentRuns& runs) 
   if (!output.end_around(runs, this, {}, left_ != 0)) leases_ -= leases;
 }
 
-// It counts as lent meanwhile: what is copied is given back at once. After a failure its owner gives it up.
+// The attachment counts as lent meanwhile, because copied bytes are returned at once. After a failure its
+// owner abandons it.
 bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= left_, "no more is queued than is there");
   ++leases_;

@@ -14,13 +14,14 @@ namespace {
 constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a piece of an attachment"};
 
-/// Number of waiting answers, and of their bytes, beyond both of which no more are made.
+/// Limits for the number of queued answers with attachments, and for their bytes; above either no more are
+/// created.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 /// Pieces are no longer than usual from so late in a turn on: the timers wait for its end. Each of sixteen
 /// connections has moved one of 256 KiB in each direction by then.
 constexpr Duration kLongWithin = std::chrono::milliseconds{2};
-/// Bytes of a piece that is copied: so many are in memory twice.
+/// Size of a copied piece, which is in memory twice.
 constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
 
 }  // namespace
@@ -101,13 +102,13 @@ std::size_t OutgoingTransfers::piece_of(OutgoingTransfer& transfer, bool is_long
   return std::min(transfer.bytes_left(), may_be_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
 
-// The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
+// The transfer may be destroyed when its last piece is queued, because nothing of a copied piece is lent.
 std::size_t OutgoingTransfers::queue_piece(bool peer_answers) noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;
-  // Longer pieces cost less, and others would wait behind them: calls, each of which is a frame in this
-  // direction, and in a turn that is old the timers.
+  // Longer pieces cost less, but delay others: calls, each of them a frame in this direction, and, late in a
+  // turn, timers.
   TurnTime& turn = loop_->turn_time();
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const bool has_company = may_be_long && turn.company().is_there(turn.read());
@@ -118,7 +119,7 @@ std::size_t OutgoingTransfers::queue_piece(bool peer_answers) noexcept {
   if (has_company && peer_answers && marks_ != nullptr && marks_->hold_back()) return 0;
   const std::size_t bytes = piece_of(transfer, may_be_long && !has_company && !turn.has_lasted(kLongWithin));
   const bool last = bytes == transfer.bytes_left();
-  // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
+  // One piece of a connection is copied even without memory for it, because there is no event to wait for.
   if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));
   const wire::PieceHead head{.id = transfer.id(),
                              .offset = transfer.offset(),

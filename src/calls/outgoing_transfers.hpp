@@ -16,17 +16,17 @@
 
 namespace weft::detail {
 
-/// Attachments that leave one connection in pieces, which take turns. The connection asks for a piece when
-/// little else is queued, so that other frames pass between the pieces. While many answers wait like this no
-/// more are made: see FrameOutput::crowd(). Thread: the connection's loop.
+/// Attachments that are sent in pieces on one connection, in turns. The connection asks for a piece when
+/// little else is queued, so that other frames pass between the pieces. While many answers wait here no more
+/// are created: see FrameOutput::crowd(). Thread: the connection's loop.
 class OutgoingTransfers final : public OutboxSource {
  public:
   /// Both outlive it.
   OutgoingTransfers(Connection& connection, FrameOutput& output) noexcept
       : connection_(connection), output_(output) {}
 
-  /// The peer can be sent pieces; `asks`: it can ask for them, too. All together keep to `rate_max` bytes a
-  /// second, if that is not zero.
+  /// The peer supports pieces; `asks`: it can also ask for them. All attachments together are limited to
+  /// `rate_max` bytes per second, if that is not zero.
   void allow(bool asks, std::uint64_t rate_max) noexcept {
     allowed_ = true;
     peer_asks_ = asks;
@@ -34,7 +34,7 @@ class OutgoingTransfers final : public OutboxSource {
   }
   /// A transfer may wait until the peer asks for it.
   bool may_wait() const noexcept { return peer_asks_; }
-  /// An attachment of so many bytes goes in pieces: it is longer than one.
+  /// An attachment of this size is sent in pieces: it is longer than one.
   bool splits(std::uint64_t bytes) const noexcept {
     return allowed_ && bytes > connection_.capabilities().piece_bytes;
   }
@@ -50,9 +50,10 @@ class OutgoingTransfers final : public OutboxSource {
   void set_rate(OutgoingTransfer& transfer, std::uint64_t rate) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
-  /// The peer has received what was sent before the ping with this id. False if that was none of ours.
+  /// The peer has received everything sent before the ping with this id. Returns false if the ping was not
+  /// sent here.
   bool on_pong(std::uint64_t id) noexcept;
-  /// A pong was queued: who moves pieces need not mind it, for it is no call's.
+  /// A pong was queued: it belongs to no call, so pieces need not yield to it.
   void pong_queued() noexcept { connection_.pull_from(has_more() ? this : nullptr, 1); }
   /// The connection is gone.
   void drop_all() noexcept;
@@ -89,7 +90,7 @@ class OutgoingTransfers final : public OutboxSource {
   Loop* loop_ = nullptr;
   /// Bytes that the first one may send before it is the next one's turn.
   std::uint32_t turn_left_ = kTurnBytes;
-  /// Answers among those that wait, and their bytes to come.
+  /// Number of waiting answers, and of their unsent bytes.
   std::uint32_t answers_ = 0;
   std::uint64_t answer_bytes_ = 0;
   bool allowed_ = false;

@@ -21,12 +21,11 @@ class PeerIndex {
   PeerIndex(const PeerIndex&) = delete;
   PeerIndex& operator=(const PeerIndex&) = delete;
 
-  /// `peer` has `tag` from now on, in place of its present one; empty: none. Throws std::bad_alloc, and has
-  /// changed nothing then.
+  /// Replaces the tag of `peer` by `tag`; empty: none. Throws std::bad_alloc, without a change.
   void move(const std::shared_ptr<PeerTarget>& peer, const std::string& tag);
   /// `peer` has a tag, and goes.
   void remove(const PeerTarget& peer) noexcept;
-  /// Adds all that have `tag` to `found`. Throws std::bad_alloc.
+  /// Adds all peers with `tag` to `found`. Throws std::bad_alloc.
   void find(std::string_view tag, std::vector<std::shared_ptr<PeerTarget>>& found) const;
 
  private:

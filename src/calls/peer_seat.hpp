@@ -7,8 +7,8 @@
 
 namespace weft::detail {
 
-/// State that a session keeps for those who know its peer: the user's own object on the connection, and the
-/// place where calls to the peer are begun. Thread: the session's loop.
+/// State of a session for users of its peer: the user's object on the connection, and the target for calls to
+/// the peer. Thread: the session's loop.
 class PeerSeat {
  public:
   std::shared_ptr<void>& tag() { return tag_; }
@@ -18,7 +18,7 @@ class PeerSeat {
   bool is_counted() const { return is_counted_; }
   void set_counted(bool counted) { is_counted_ = counted; }
 
-  /// Events of the session, for the target if anybody has asked for it.
+  /// Events of the session, passed to the target if there is one.
   void on_room() {
     if (target_ != nullptr) [[unlikely]] {
       target_->on_room();

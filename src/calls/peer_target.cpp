@@ -45,8 +45,8 @@ std::shared_ptr<PeerTarget> PeerTarget::gone(Loop& loop, std::uint64_t connectio
   return made;
 }
 
-// Metadata of a call that is served belongs to its caller: what calls another peer carries none of it unless
-// it is given some.
+// Metadata of a served call belongs to its caller: a handler's calls to another peer do not carry it unless
+// it is passed explicitly.
 PeerTarget::PeerTarget(Loop& loop, Duration timeout, std::uint64_t connection_id)
     : CallTarget(loop, timeout, false), connection_id_(connection_id) {}
 
@@ -56,8 +56,8 @@ Status PeerTarget::why_over() const noexcept {
   return Status::of<kPeerGone>();
 }
 
-// A side that said goaway wants no requests; it may still make some for the calls that it is serving, whose
-// ends the other side waits for.
+// A side that sent a goaway accepts no requests; it may still send some for the calls that it is serving,
+// because the other side waits for their ends.
 bool PeerTarget::takes_calls() const {
   return session_->ready() ||
          (session_->is_leaving_itself() && session_->calls_in().calls().has_unanswered());

@@ -18,7 +18,7 @@ namespace {
 /// force, which may cost the connection; and how often it looks.
 constexpr Duration kMemoryBackWithin = std::chrono::milliseconds{250};
 constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
-/// An attachment over this is not copied in the middle of whatever cancels its call.
+/// A larger attachment is not copied synchronously within the cancellation of its call.
 constexpr std::size_t kCopiedAtOnceMax = std::size_t{1} << 20;
 
 /// Takes `call` out of the list of timeouts: its list or its timer is for something else from now on.
@@ -48,8 +48,8 @@ Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadl
   return deadline.earlier(of_scope);
 }
 
-// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. Others come
-// here to what else is rare. False, with a `failure`, when the call is to be refused.
+// A call with only its target's default timeout needs no timer of its own, see CallTimeouts. Other calls take
+// this path for all rare cases. Returns false, with a `failure`, when the call must be refused.
 inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, const CancelScope* scope,
                          std::size_t body_bytes, Status& failure) {
   const CallTimeouts& timeouts = target.timeouts();
@@ -87,8 +87,8 @@ bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& 
   return call.request().keeps_body() && target.may_begin_again(call, failure);
 }
 
-/// The outcome of a call of which one attempt has failed: what that has certainly not done, an earlier one
-/// may have done.
+/// The outcome of a call after one of its attempts has failed: if this attempt has certainly not run, an
+/// earlier one may have.
 Status outcome_of(const CallRequest& request, Status failure) noexcept {
   if (!request.may_have_run || !failure.unprocessed()) return failure;
   Status outcome{failure.code(), failure.layer(), failure.message(), failure.native(), failure.retry()};
@@ -96,7 +96,7 @@ Status outcome_of(const CallRequest& request, Status failure) noexcept {
   return outcome;
 }
 
-/// The failure of a call that is given up while it waits: whoever reads it is told why it is late.
+/// The failure of a call that is cancelled while it waits: its text explains the wait.
 Status late_status(const CallRequest& request, const CallTarget& target, CancelReason reason) {
   Status late = to_status(reason).with_context(
       request.may_have_run ? "its connection was lost, and it waited for another to be sent again"
@@ -105,7 +105,7 @@ Status late_status(const CallRequest& request, const CallTarget& target, CancelR
   return late;
 }
 
-// A connection that is gone has given all memory back; from one that stands it is taken.
+// A lost connection has returned all memory; an open one must copy the rest.
 void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
   if (stands) out.take_attachment_over(details, "out of memory for an attachment that is not taken");
   details.begin_again();
@@ -145,8 +145,8 @@ Begun PendingCall::refuse(Status failure) {
   return {};
 }
 
-// It is in the list of those that wait, so its time gets a timer; and when it is sent, less of its time is
-// left.
+// The call is in the list of waiting calls, so its deadline needs a timer; and less time is left when it is
+// sent.
 Begun PendingCall::wait() {
   state_ = State::kWaiting;
   request_.has_waited = true;
@@ -234,7 +234,7 @@ void PendingCall::on_timer() {
   Loop& loop = target_->loop();
   const TimePoint now = loop.read_clock();
   const bool wait_is_over = request_.deadline.expired(now);
-  // A copy takes its time, and so does what is taken by force: one by one, so that no turn gets long.
+  // A copy takes time, and so does taking memory by force: one call per turn, so that no turn gets long.
   const bool wait_for_turn =
       loop.turn_time().is_old() && now - request_.deadline.at() < kMemoryBackWithin * 2;
   if (wait_for_turn || (!wait_is_over && !out_->may_end_at_once(*this, *request_.details, SIZE_MAX))) {
@@ -306,8 +306,9 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
   end_with_memory();
 }
 
-// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-// refuses. The caller's memory is still being read then, by a device perhaps that the loop must not wait for.
+// An answer can overtake the last bytes of its own request's attachment: the server need not read an
+// attachment that it refuses. Then the caller's memory is still being read, possibly by a device, and the
+// loop must not wait for that.
 void PendingCall::end_with_memory() noexcept {
   if (request_.details == nullptr || out_->has_no_memory(*this, *request_.details)) return end();
   if (out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {

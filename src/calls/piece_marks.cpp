@@ -8,7 +8,7 @@ bool PieceMarks::hold_back() noexcept {
   if (window_.has_room(now)) return false;
   window_.note_full();
   mark_if_due();
-  // By then who was company may be gone, or the peer have left a mark unanswered for too long.
+  // By then the other frames may have ended, or the peer have left a mark unanswered for too long.
   if (!armed()) loop_.arm(*this, loop_.turn_time().company().until());
   return true;
 }
@@ -24,7 +24,7 @@ void PieceMarks::mark_if_due() noexcept {
   connection_.pull_from(&source_, 1);
 }
 
-// A pong that waited here, behind what else the peer has sent, did not wait on the way of the pieces.
+// The time that a pong waited here, behind other input from the peer, is not part of the path of the pieces.
 bool PieceMarks::on_pong(std::uint64_t id) noexcept {
   if (!window_.on_pong(id, loop_.read_clock(), connection_.behind_since())) return false;
   pull();

@@ -13,9 +13,10 @@
 
 namespace weft::detail {
 
-/// Marks behind the pieces that one connection sends: pings whose pongs tell how far the peer has received.
-/// Holds pieces back while a window of them is on its way and others would wait behind more. What ends that
-/// is a pong, or that nobody is there any more, which a timer looks at. Thread: the connection's loop.
+/// Markers between the pieces that one connection sends: pings with pongs that tell how much the peer has
+/// received. Holds pieces back while a window of them is in flight and other frames would wait behind more.
+/// Sending goes on after a pong, or when no other frames are sent any more, which a timer checks. Thread: the
+/// connection's loop.
 class PieceMarks final : private Timer {
  public:
   /// All outlive it. `source` is what gives `connection` the pieces.
@@ -26,11 +27,11 @@ class PieceMarks final : private Timer {
         source_(source),
         window_(loop.turn_time().now()) {}
 
-  /// Says whether the next piece has to wait, while others are there; then the source is pulled again.
+  /// Returns true if the next piece has to wait while other frames are sent; the source is pulled again then.
   bool hold_back() noexcept;
-  /// A piece of so many bytes was queued.
+  /// A piece of this many bytes was queued.
   void sent(std::size_t bytes, bool has_company) noexcept;
-  /// The peer has received what was sent before the ping with this id. False if that was no mark.
+  /// The peer has received everything sent before the ping with this id. Returns false if that was no marker.
   bool on_pong(std::uint64_t id) noexcept;
 
  private:

@@ -31,7 +31,7 @@ bool PieceWindow::on_pong(std::uint64_t id, TimePoint now, TimePoint arrived) no
   return true;
 }
 
-// A queue that stands would be taken for a part of the way. Marks that are on it had more before them.
+// A standing queue would be measured as part of the path. Marks in flight had more bytes before them.
 void PieceWindow::measure_anew(TimePoint now) noexcept {
   measured_since_ = now;
   measured_from_ = marks_made_;

@@ -10,10 +10,10 @@
 
 namespace weft::detail {
 
-/// Account of the bytes of pieces that are on their way to the peer, in the buffers of sockets above all, and
-/// bound of them. A mark is a ping behind a piece: its pong says that the peer has received what was sent
-/// before it. The window grows as long as its bytes only fill the way, so that a long network is kept busy,
-/// and shrinks when they wait on it:
+/// Counts the bytes of pieces in flight to the peer, mostly in socket buffers, and bounds them. A mark is a
+/// ping after a piece: its pong confirms that the peer has received everything before it. The window grows
+/// while its bytes only fill the path, so that a long network is kept busy, and shrinks when they queue on
+/// it:
 ///
 ///   window    512 KiB --was full, and a mark took no longer than the quickest--> more, up to 64 MiB
 ///   window    more --a mark took much longer than the quickest--> less, down to 512 KiB
@@ -27,7 +27,8 @@ class PieceWindow {
   static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kBytesMin = 512 * 1024;
   static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
-  /// Time by which bytes that wait on the way may delay a mark, or an eighth of the way's if that is more.
+  /// Delay of a mark that bytes queued on the path may cause; or an eighth of the path's delay, if that is
+  /// more.
   static constexpr Duration kQueued = std::chrono::microseconds{50};
   static constexpr Duration kForget = std::chrono::seconds{10};
   /// A peer that leaves a mark unanswered for so long, or for twice what the last one took, is not waited
@@ -38,7 +39,7 @@ class PieceWindow {
   /// Begins before the first piece of a connection.
   explicit PieceWindow(TimePoint now) noexcept : measured_since_(now) {}
 
-  /// A piece of so many bytes was queued.
+  /// A piece of this many bytes was queued.
   void sent(std::uint64_t bytes) noexcept { sent_ += bytes; }
   /// Says whether the next piece may be queued.
   bool has_room(TimePoint now) const noexcept {
@@ -46,15 +47,14 @@ class PieceWindow {
   }
   /// Notes that a piece waits for room, which is what lets the window grow.
   void note_full() noexcept { was_full_ = true; }
-  /// Says whether a mark is to follow what was queued last.
+  /// Returns true if a mark should follow the last queued piece.
   bool wants_mark() const noexcept {
     if (sent_ == marked_ || pending() == kMarks) return false;
     return sent_ - marked_ >= window_ / 4 || sent_ - received_ >= window_;
   }
   /// Returns the id of the ping that is queued now as a mark. While wants_mark().
   std::uint64_t mark(TimePoint now) noexcept;
-  /// Takes a pong that is here since `arrived` at the earliest. Returns false if it belongs to no mark that
-  /// is on its way.
+  /// Takes a pong that arrived at `arrived` or later. Returns false if it belongs to no mark in flight.
   bool on_pong(std::uint64_t id, TimePoint now, TimePoint arrived) noexcept;
 
   std::uint64_t bytes() const noexcept { return window_; }
@@ -71,7 +71,7 @@ class PieceWindow {
   void measure_anew(TimePoint now) noexcept;
   void adapt(Duration took_at_least) noexcept;
 
-  /// Bytes since the beginning: queued, of those up to the last mark, and received as pongs tell.
+  /// Bytes since the beginning: queued, queued up to the last mark, and received according to the pongs.
   std::uint64_t sent_ = 0;
   std::uint64_t marked_ = 0;
   std::uint64_t received_ = 0;

@@ -67,7 +67,7 @@ bool PutItems::have_left() const noexcept {
   return over_ || waiting_ == 0;
 }
 
-// The thread is told when the lock is free, so that it does not wait for that.
+// The thread is woken after the lock was released, so that it does not wait for the lock.
 ItemBlocks PutItems::take(std::uint64_t sent, bool& ends) noexcept {
   ItemBlocks next;
   bool wakes = false;

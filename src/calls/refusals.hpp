@@ -11,11 +11,11 @@
 
 namespace weft::detail {
 
-/// A call that is not served, before its handler has run: what is counted, and what its caller hears.
+/// A call that is refused before its handler runs: the reason that is counted, and the status for its caller.
 struct Refusal {
   RefusalReason reason;
   Status status;
-  /// Time to wait before a next try, also told beside `status`, which may be one that cannot say it.
+  /// Time to wait before the next try; stored apart because `status` may be unable to carry it.
   Duration retry_after{};
 };
 
@@ -29,8 +29,8 @@ class RefusalCounters {
   std::array<Counter, kRefusalReasons> counters_;
 };
 
-/// The breach of the protocol for which a connection ended; none when it ended for another reason: its peer's
-/// death, its silence, and our own lack of memory are no fault of what it sent.
+/// The protocol violation for which a connection ended; none when it ended for another reason. The death or
+/// the silence of the peer, and our own lack of memory, are not violations.
 std::optional<RefusalReason> breach_of(const Status& why);
 
 }  // namespace weft::detail

@@ -14,9 +14,9 @@
 
 namespace weft::detail {
 
-/// Requests that were received while the outbox was full, and what came behind them in their batch; taken
-/// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in
-/// session.cpp. Thread: the connection's loop.
+/// Requests that were received while the outbox was full, with the frames after them in their batch;
+/// processed when it has drained. Only requests wait, and only while the peer owes us no answer: see
+/// may_put_off() in session.cpp. Thread: the connection's loop.
 class RequestsPutOff {
  public:
   /// Keeps `frames`, which are in `chunk`, one of the pool `chunks`; a large chunk is charged in `memory`,
@@ -26,7 +26,7 @@ class RequestsPutOff {
 
   std::span<const Frame> frames() const noexcept { return frames_; }
   const ChunkRef& chunk() const noexcept { return chunk_; }
-  /// Gives back what was charged: whoever keeps the chunk from now on is charged for it.
+  /// Releases the charge: the next holder of the chunk is charged for it.
   void release_charge() noexcept { charge_.reset(); }
 
  private:

@@ -18,7 +18,7 @@ namespace weft::detail {
 
 struct RequestSetAsideTag;
 
-/// A request that is to be taken later: its frame, with a copy of the body.
+/// A deferred request: its frame, with a copy of the body.
 class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHook<RequestSetAsideTag> {
  public:
   /// `kept` has the frame's body.
@@ -38,10 +38,10 @@ class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHo
   std::uint64_t answer_rate_ = 0;
 };
 
-/// Requests of one connection that may be answered with attachments, in their order, while so many
-/// attachments of its answers wait that no more are to be made (OutgoingTransfers). Each is charged in the
-/// memory of the process. More is received meanwhile, so that whatever makes no such answer is served, and a
-/// peer that wants the answers no longer is heard. Thread: the connection's loop.
+/// Requests of one connection that may be answered with attachments, in order, deferred while too many
+/// attachments of answers are queued to create further ones (OutgoingTransfers). Each is charged
+/// in the memory of the process. The connection goes on receiving, so that other requests are served, and
+/// cancellations from the peer arrive. Thread: the connection's loop.
 class RequestsSetAside {
  public:
   /// They may all be taken in one turn.
@@ -56,15 +56,15 @@ class RequestsSetAside {
   ~RequestsSetAside();
 
   bool empty() const noexcept { return table_.size() == 0; }
-  /// Adds a request that has no attachment, and no longer body than kBodyMax. False, and nothing has changed,
-  /// when there is no memory for it, when there are as many as may be, or when one of its id is here.
+  /// Adds a request without an attachment, with a body of at most kBodyMax. Returns false, and changes
+  /// nothing, when memory is exhausted, when the list is full, or when it has a request with the same id.
   bool add(const Frame& frame) noexcept;
-  /// Takes the first out, which is charged no longer; null when there is none.
+  /// Removes and returns the first request, and releases its charge; null when there is none.
   std::unique_ptr<RequestSetAside> take_first() noexcept;
   /// Does so with the one of `id`; null when it is not here.
   std::unique_ptr<RequestSetAside> take(std::uint64_t id) noexcept;
-  /// The caller of `id` wants the answer's attachment at no more than so many bytes a second. False when it
-  /// is not here.
+  /// The caller of `id` wants the answer's attachment at no more than this rate. Returns false when the
+  /// request is not here.
   bool want_answer_rate(std::uint64_t id, std::uint64_t bytes_per_second) noexcept;
 
  private:

@@ -18,7 +18,7 @@ void ReturningCall::abandon() noexcept {
   if (borrows() && !is_in_child) told_.wait(Deadline::infinite());
 }
 
-// Once the caller was told, it may end everything but this record, its home's mailbox included.
+// After the caller was notified, it may destroy everything except this record, including its home's mailbox.
 void ReturningCall::tell() noexcept {
   const std::shared_ptr<Mailbox> home = home_mailbox_;
   hold();

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-// The method first: what is refused by the server then was in the way of no other method.
+// The method's limit first: a call refused by the server's limit then has not blocked other methods.
 bool RunningLimit::try_enter(std::size_t held) noexcept {
   std::size_t running = running_.load(std::memory_order_relaxed);
   do {

@@ -36,27 +36,27 @@ GatePass* pass_of(const ServedCall& call) noexcept {
   return envelope != nullptr ? envelope->pass.get() : nullptr;
 }
 
-/// Tells those that a call has passed, interceptors and limits, that it fails.
+/// Notifies the interceptors and limits that a call has passed of its failure.
 void note_failure(ServedCall& call, const Status& failure) {
   if (GatePass* const pass = pass_of(call)) [[unlikely]] {
     pass->will_fail(failure);
   }
 }
 
-/// Keeps who the peer of a lost connection was for a handler that goes on. Without memory for it the handler
-/// hears that it was nobody.
+/// Keeps the identity of a lost connection's peer for a handler that goes on. If there is no memory for it,
+/// the handler sees an anonymous peer.
 void keep_peer(ServedCall& call, const AnswerSink& sink) noexcept {
   const CallEnvelope* const envelope = call.envelope_if_any();
   if ((envelope != nullptr && envelope->endpoints != nullptr) || sink.peer_identity().is_anonymous()) return;
   try {
     call.envelope().endpoints = std::make_unique<const CallEnvelope::Endpoints>(
         CallEnvelope::Endpoints{{}, {}, sink.peer_identity()});
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): anonymous
   }
 }
 
-/// Fails when the answer's attachment cannot be sent, or when there is no memory for the copy of it that
-/// `sink` needs.
+/// Fails when the answer's attachment cannot be sent, or when `sink` has no memory for a copy of it that it
+/// needs.
 Status check_attachment(AnswerSink& sink, const Attachment& attachment) {
   if (attachment.is_buffer() || attachment.empty()) [[likely]] {
     return {};
@@ -66,7 +66,8 @@ Status check_attachment(AnswerSink& sink, const Attachment& attachment) {
   return copied && !sink.reserve_copy(attachment.size()) ? Status::of<kNoMemoryForAnswer>() : Status{};
 }
 
-/// `call` may be answered. One whose connection is gone, and that was not told yet, hears of that here.
+/// Returns true if `call` may be answered. A call with a lost connection that was not notified yet is
+/// notified here.
 bool is_heard(ServedCall& call) {
   if (!call.answered() && call.sink()->is_gone()) [[unlikely]] {
     call.orphan();
@@ -74,8 +75,8 @@ bool is_heard(ServedCall& call) {
   return !call.answered();
 }
 
-/// Lets a worker run `call`. It cannot ask the connection, which may end meanwhile; so what the handler may
-/// ask for is noted before.
+/// Lets a worker run `call`. The worker cannot use the connection, which may end meanwhile, so the data that
+/// the handler may ask for is copied before.
 void hand_to_worker(ServedCall& call, CallsHost& host) {
   AnswerSink& sink = *call.sink();
   if (call.method().takes_attachment) {  // it has a context to ask
@@ -125,7 +126,7 @@ class ServedCall::Whole final : private DetailsPlace, public ServedCall {
   }
 };
 
-// A guard against growth that nobody meant: an idle stream's record and its side of the items take 512 bytes.
+// Guards against accidental growth: an idle stream's record and its side of the items take 512 bytes.
 static_assert(frame_class(sizeof(ServedCall)) + frame_class(sizeof(StreamSide)) <= 512 / kFrameStep);
 
 ServedCall& ServedCall::make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
@@ -256,7 +257,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
   if (off_loop_) {
     late_failure_ = make_answer(bytes, details().late_body);
     if (!late_failure_.ok()) return nullptr;
-    // An empty body still has a place: null would say that there is nobody to answer.
+    // An empty body still has a place: null would mean that the caller is gone.
     static std::byte nothing;
     return bytes == 0 ? &nothing : details().late_body.data();
   }
@@ -357,7 +358,7 @@ void ServedCall::fail_late(Status failure) {
   let_go();
 }
 
-// That nobody makes room is not the handler's fault, so its time is over.
+// The handler is not responsible for the lack of room, so its time ends here.
 void ServedCall::when_room(RoomWaiter& waiter) {
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->handler_ended();
@@ -366,7 +367,7 @@ void ServedCall::when_room(RoomWaiter& waiter) {
 }
 
 Status ServedCall::keep_answer(std::size_t bytes) noexcept {
-  // A failure, or nothing, is sent however much others hold.
+  // A failure, or an empty answer, is sent even when others use all memory.
   if (sink_ == nullptr || bytes == 0) return {};
   if (!sink_->charge_answer(bytes)) return Status::of<kNoMemoryForAnswer>();
   request_.connection_charge += bytes;
@@ -397,7 +398,7 @@ void ServedCall::publish() {
   answer_late(std::move(details().late_body));
 }
 
-// What waits for a worker needs none any more: its record may be gone afterwards.
+// A call that waits for a worker no longer needs one: its record may be destroyed by this.
 void ServedCall::cancel(CancelReason reason) {
   cancelled_.store(true, std::memory_order_relaxed);
   if (stream_ != nullptr) stream_->close(to_status(reason), true);

@@ -10,13 +10,14 @@ namespace weft::detail {
 class ServedList {
  public:
   void add(ServedCall& call) { calls_.push_back(call); }
-  /// Some have not been answered. Looks at each that has been once, however often it is asked.
+  /// Returns true if some calls were not answered. Examines each answered call only once, over all
+  /// invocations.
   bool has_unanswered() {
     while (!calls_.empty() && calls_.front().answered()) answered_.push_back(calls_.pop_front());
     return !calls_.empty();
   }
-  /// Nothing more comes from the peer: streams have no use without its items and credits. False when there
-  /// were none.
+  /// The peer sends nothing more: streams cannot go on without its items and credits. Returns false when
+  /// there were none.
   bool give_up_streams() {
     IntrusiveList<ServedCall, ServedCallTag> others;
     bool some = false;
@@ -31,7 +32,8 @@ class ServedList {
     calls_.splice_back(others);
     return some;
   }
-  /// The connection is gone: tells as many as `left` says, and counts them down. False when some are left.
+  /// The connection is gone: notifies up to `left` calls, and decrements `left` for each. Returns false when
+  /// some remain.
   bool orphan_some(std::size_t& left) {
     calls_.splice_back(answered_);
     for (; left > 0 && !calls_.empty(); --left) calls_.front().orphan();

@@ -38,8 +38,8 @@ std::shared_ptr<const CallerKey> by_identity() {
 
 namespace detail {
 
-// All of them are full, and measure anew, at any time after that of their making, so that is the first of all
-// times: there is no loop yet whose clock could tell the present.
+// All buckets begin full, and are first measured later, at any time after their creation. No loop exists yet
+// to read the present time from, so they begin at the earliest time.
 ServerGate::ServerGate(const GateOptions& options)
     : authenticator_(options.authenticator), authorizer_(options.authorizer) {
   for (const CallerRate& rate : options.caller_rates) {

@@ -22,7 +22,7 @@ class ServerGate;
 struct MethodEntry;
 
 /// Rates, limits and interceptors that the calls of one method pass before they are served. Thread: any, as
-/// what it refers to.
+/// for the objects it refers to.
 struct MethodGate {
   ServerGate& server;
   std::string_view name;
@@ -33,8 +33,8 @@ struct MethodGate {
   bool has_records;
 };
 
-/// Rules that hold for every call of a server, whatever the method: fields of ServerOptions. A client that
-/// serves has none of them.
+/// Rules for every call of a server, for all methods: fields of ServerOptions. Clients that serve do not use
+/// them.
 struct GateOptions {
   std::vector<CallerRate> caller_rates{};
   std::optional<AdaptiveLimitOptions> adaptive_limit{};
@@ -62,7 +62,7 @@ class ServerGate {
   ServerGate(const ServerGate&) = delete;
   ServerGate& operator=(const ServerGate&) = delete;
 
-  /// Makes what the calls of `method` pass; null when there is nothing.
+  /// Makes the gate for the calls of `method`; null when there is nothing to pass.
   const MethodGate* gate_of(const MethodEntry& method);
 
   const std::vector<std::unique_ptr<CallerLimit>>& caller_limits() const { return caller_limits_; }
@@ -70,7 +70,7 @@ class ServerGate {
   /// Null if the server has none.
   Authenticator* authenticator() const { return authenticator_.get(); }
   Authorizer* authorizer() const { return authorizer_.get(); }
-  /// Callers are looked at, whatever the method.
+  /// Callers are checked, for all methods.
   bool looks_at_callers() const { return authenticator_ != nullptr || authorizer_ != nullptr; }
   /// Null if the server has none.
   AdaptiveLimit* limit() const { return limit_.get(); }

@@ -16,7 +16,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Time for which a peer's hello is waited for after a goaway, which it cannot be told.
+/// Time to wait for a peer's hello after a goaway, which cannot be sent before it.
 constexpr Duration kLateHello = std::chrono::milliseconds{100};
 
 constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
@@ -39,7 +39,7 @@ constexpr FixedFailure kMuchToSend{StatusCode::kResourceExhausted, Layer::kRpc, 
                                    "too much waits to be sent to this caller (outbox_high_water)"};
 /// Bytes of an answer that refuses a request for that reason.
 constexpr std::size_t kRefusalBytes = 128;
-/// Bytes that a call causes whose peer has not read any of them: such an answer or, of a stream, that and the
+/// Bytes that a call causes while the peer does not read: such an answer or, for a stream, that and the
 /// three credits that a writer gets at most.
 constexpr std::size_t kCausedBytes = 2 * kRefusalBytes + 32;
 static_assert(kRefusalBytes + 3 * wire::head_bytes(0, true) <= kCausedBytes);
@@ -68,7 +68,7 @@ Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
 
-// A hello of this side that says nothing yet but its features.
+// A hello of this side that contains only its features.
 wire::Hello hello_with_features(const SessionSetup& setup) {
   wire::Hello hello;
   hello.features_supported = wire::Features::kAll;
@@ -76,12 +76,12 @@ wire::Hello hello_with_features(const SessionSetup& setup) {
   return hello;
 }
 
-// Two sides that both read nothing until the other has read would do so for ever. A side that waits for
-// answers therefore reads on, and refuses requests meanwhile. So of two that both have too much to send only
-// one stops reading, one that asks for nothing: what fills its outbox is answers, and who they are for waits
-// for answers, and reads. An honest peer has no more requests unanswered than it may have, each of which gets
-// one small refusal or is a stream that gets a few credits, as do the streams that this side has opened; who
-// causes more than that has to read first. What was there before does not count: one frame may be large.
+// If both sides stopped reading until the other reads, neither would ever continue. Therefore a side that
+// waits for answers goes on reading, and refuses requests meanwhile. So when both sides have too much to
+// send, only a side that waits for no answers stops reading: its outbox is full of answers, and the peer that
+// waits for them does read. An honest peer has a limited number of unanswered requests, and each causes one
+// small refusal or, for a stream, a few credits, as do the streams that this side has opened; a peer that
+// causes more has to read first. Bytes that were queued before do not count, because one frame may be large.
 bool may_put_off(Session& session) {
   const std::size_t awaited = session.calls_out().awaited();
   if (awaited == 0) return true;
@@ -89,7 +89,7 @@ bool may_put_off(Session& session) {
   return session.connection().outbox().queued_bytes() > session.output().full_at() + caused;
 }
 
-// As with requests that are put off: nothing more is read before the peer has taken what it has caused.
+// As for deferred requests: stop reading until the peer has received the answers that it caused.
 void stop_reading_if_full(Session& session, bool has_room) {
   if (has_room || !may_put_off(session)) [[likely]] {
     return;
@@ -98,7 +98,7 @@ void stop_reading_if_full(Session& session, bool has_room) {
   session.calls_out().hold_back(true);
 }
 
-/// Ways of a request that comes while so many attachments of answers wait that no more are to be made.
+/// Handling of a request while too many attachments of answers are queued to create further ones.
 enum class BesideAnswers : std::uint8_t {
   kServed,    ///< it is answered without one
   kSetAside,  ///< nothing that belongs to it follows, so more may be received while it waits
@@ -116,13 +116,13 @@ BesideAnswers way_of(Session& session, const Frame& frame) {
   return method->key.streams || is_long ? BesideAnswers::kPutOff : BesideAnswers::kSetAside;
 }
 
-/// Tells as many calls of a connection that is gone as `left` says. False when some are left.
+/// Notifies up to `left` calls of a lost connection. Returns false when some remain.
 bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) noexcept {
   return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
 }
 
-// Nothing more comes from the peer: ends streams, and as many attachments that are not whole as may end in
-// one turn. False when there were none.
+// The peer sends nothing more: ends streams, and as many incomplete attachments as may end in one turn.
+// Returns false when there were none.
 bool give_up_what_arrives(CallsIn& in, bool is_first_turn) {
   const bool some = in.arriving_calls() != nullptr && in.arriving_calls()->end_some();
   return (is_first_turn && in.calls().give_up_streams()) || some;
@@ -167,8 +167,8 @@ Session::~Session() {
   setup_.host.traffic.leave(*this);
 }
 
-// The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards. What
-// else of the session is on the stack finds no room for requests, and stops.
+// The connection is destroyed first: it returns every lease, and no event of it reaches the calls afterwards.
+// Functions of the session on the stack find no room for requests, and stop.
 void Session::abandon() noexcept {
   if (std::exchange(abandoned_, true)) return;
   const std::uint64_t handed_over = connection_->outbox().handed_over();
@@ -293,7 +293,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-// False when there is no memory for it, or too many are there.
+// Returns false when memory is exhausted, or the list is full.
 bool Session::set_aside(const Frame& request) {
   if (set_aside_ == nullptr) {
     set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
@@ -301,8 +301,8 @@ bool Session::set_aside(const Frame& request) {
   return set_aside_ != nullptr && set_aside_->add(request);
 }
 
-// False when there is no memory for them. No more is received then either, so what is refused in their place
-// is what one batch has.
+// Returns false when there is no memory for them. Receiving stops in that case too, so only the frames of one
+// batch are refused instead.
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   out_.hold_back(true);
@@ -342,8 +342,8 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       out_.on_continue(frame.header.id);
       return {};
     case wire::FrameType::kPing:
-      // Of those that come while the outbox is full only the last is answered, once there is room: a peer
-      // that asks and does not read cannot fill the outbox with pongs.
+      // Of the pings that arrive while the outbox is full only the last is answered, once there is room: a
+      // peer that pings and does not read cannot fill the outbox with pongs.
       if (!output_.has_room()) {
         life_.pong_owed = frame.header.id;
       } else {
@@ -458,7 +458,7 @@ void Session::on_drained() {
     if (!status.ok()) return close(std::move(status));
     keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
-  // None may pass those that are left because the outbox is full.
+  // No frame may pass the requests that are deferred because the outbox is full.
   if (set_aside_ != nullptr) stop_reading_if_full(*this, output_.has_room());
   if (const std::unique_ptr<RequestsPutOff> taken = std::move(put_off_)) {
     taken->release_charge();
@@ -478,9 +478,9 @@ bool Session::owes_more() {
   if (!in_.calls().has_unanswered() && !gave_up && !is_any_aside) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    life_.asked = false;  // nothing more comes
+    life_.asked = false;  // nothing more arrives
     output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
-    // Nothing will answer our own calls, which handlers may be waiting for.
+    // Our own calls, which handlers may be waiting for, will not be answered.
     out_.end_from(0, Status::of<kPeerEndedItsSide>());
     seat_.on_room();
     setup_.owner.on_session_goaway(*this);
@@ -497,7 +497,8 @@ void Session::on_closed(Status why) {
   set_aside_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
-  // All memory is back, so nobody waits for that: calls that are told later may end, or be given up, before.
+  // All lent memory has been returned, so no call waits for it: calls that are notified later may end, or be
+  // cancelled, before that.
   std::size_t left = setup_.ends_in_slices ? kCallsEndedAtOnce : SIZE_MAX;
   SessionEnding ending{why, connection_->outbox().handed_over()};
   if (!tell(in_, out_, ending, left)) {
@@ -516,7 +517,7 @@ bool Session::end_some(std::size_t& left) noexcept {
 }
 
 void Session::on_timer() {
-  // After an absence of our own: the peer's hello, pong or end may be there, and is looked for first.
+  // After this side was blocked, the peer's hello, pong or end may have arrived already, and is read first.
   const Duration timeout = state_ == State::kHello ? setup_.hello_timeout
                            : life_.finished        ? setup_.limits.stall_timeout
                                                    : setup_.limits.ping_interval;
@@ -535,7 +536,7 @@ void Session::on_timer() {
   watch_peer();
 }
 
-// A peer that was heard is pinged one interval after that, and given up another one later.
+// An active peer is pinged one interval after its last frame, and considered dead after another one.
 void Session::watch_peer() {
   const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
@@ -543,7 +544,7 @@ void Session::watch_peer() {
   const bool cannot_answer = state_ == State::kHalfClosed || !connection_->receives();
   if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
-    // All that it said may have come an interval ago.
+    // The last frame may have arrived an interval ago.
     life_.pinged = Deadline::after(since, interval).at() <= loop().now();
     life_.heard = false;
     if (life_.pinged) since = loop().now();
@@ -556,8 +557,8 @@ void Session::watch_peer() {
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 
-// An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
-// long for one that says nothing.
+// The hello of an honest peer is in flight when its connection is accepted, and the goaway follows it; a
+// silent peer gets little time.
 void Session::send_goaway(std::string_view reason, bool asks) {
   if (state_ == State::kHello) {
     const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();

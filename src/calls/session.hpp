@@ -26,17 +26,18 @@ namespace weft::detail {
 
 class Session;
 
-/// Makes a session, hears of its events and destroys it, never inside a callback of the session: there it may
-/// abandon() the session.
+/// Makes a session, receives its events and destroys it, never inside a callback of the session: there it may
+/// call abandon().
 class SessionOwner {
  public:
   /// The hellos agree: calls may be made.
   virtual void on_session_ready(Session& session) = 0;
-  /// The peer takes no new calls; those in flight go on.
+  /// The peer accepts no new calls; calls in flight go on.
   virtual void on_session_goaway(Session& session) = 0;
   /// A call may be sent again, after there was no room.
   virtual void on_session_room(Session& session) = 0;
-  /// It is over, and all its calls have been told, but for those that end_some() tells. The last callback.
+  /// The session has ended, and all its calls were notified, except for those left to end_some(). The last
+  /// callback.
   virtual void on_session_closed(Session& session, const Status& why) = 0;
 
  protected:
@@ -53,17 +54,17 @@ struct SessionSetup {
   /// Time from start() to the peer's whole hello.
   Duration hello_timeout;
   bool checksums = false;
-  /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
+  /// This side made the connection: it reports when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
   /// The owner calls Session::end_some() turn by turn when it is over, so that many calls end in many turns.
   bool ends_in_slices = false;
-  /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
-  /// that should share it.
+  /// Limit for our calls in flight, if that is less than `limits`; zero: the carrier's own maximum for
+  /// sharing it.
   std::uint32_t calls_max = UINT32_MAX;
 };
 
-/// Returns how many calls of ours may be in flight on `connection`, whose carrier is settled.
+/// Returns the limit for our calls in flight on `connection`, after its carrier was chosen.
 std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection);
 
 /// Limits that the peer's hello named.
@@ -75,25 +76,25 @@ struct PeerLimits {
 /// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
 
-/// End of many calls of a connection that is gone, of which some have not been told yet.
+/// End of many calls of a lost connection; some have not been notified yet.
 struct SessionEnding {
   Status why;
   std::uint64_t handed_over;
-  /// Slot of the table from which on our calls have not been told.
+  /// Slot of the table from which on our calls have not been notified.
   std::uint32_t slot = 0;
 };
 
 struct SessionTag;
 
-/// One connection with its calls in both directions. Knows the hello, liveness and the end; the calls
-/// themselves are CallsOut (ours) and CallsIn (the peer's).
+/// One connection with its calls in both directions. Handles the hello, liveness and the end; the calls
+/// themselves are in CallsOut (ours) and CallsIn (the peer's).
 ///
 ///   kHello --both hellos agree--> kReady --goaway sent or received--> kDraining --> kClosed
 ///                                   '------the peer ended its side-----> kHalfClosed ---^
 ///
-/// kHalfClosed lasts as long as handlers have answers to give. A peer that only ended its side takes them;
-/// from one that is gone a ping brings the end of the connection, by the system's word. In kClosed many calls
-/// may still be there that were not told yet: what they send goes nowhere.
+/// kHalfClosed lasts as long as handlers have answers to give. A peer that only ended its side receives them;
+/// for a peer that is gone, a ping makes the system report the end of the connection. In kClosed many calls
+/// may exist that were not notified yet: anything that they send is dropped.
 ///
 /// Thread: its loop's.
 class Session final : public ListHook<SessionTag>,
@@ -110,30 +111,32 @@ class Session final : public ListHook<SessionTag>,
   void start() noexcept;
 
   bool ready() const { return state_ == State::kReady; }
-  /// New calls may be queued: ready, and there is room for what they send.
+  /// Returns true if new calls may be queued: the session is ready, and has room for their frames.
   bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
 
-  /// Tells the peer to make no new calls here; those that come all the same are served. A peer that has said
-  /// no hello has little time left to say it, and is to be told then. One that has, if `asks`, is asked to
-  /// say when it has heard that.
+  /// Asks the peer to send no new calls; calls that still arrive are served. A peer that has not sent its
+  /// hello gets little time for it, and the goaway follows the hello. With `asks` a peer is also pinged, to
+  /// confirm that it has received the goaway.
   void send_goaway(std::string_view reason, bool asks = false);
-  /// Calls may be on their way that the peer sent before it heard a goaway that asks.
+  /// Returns true if calls may be in flight that the peer sent before it received a goaway with `asks`.
   bool may_be_called() const { return life_.asked; }
-  /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
+  /// Ends our side after everything was sent; no calls of either side may be left.
   void finish();
-  /// Called after its end: tells as many of its calls as `left` says, and counts them down. False when some
-  /// are left.
+  /// Called after its end: notifies up to `left` of its calls, and decrements `left` for each. Returns false
+  /// when some remain.
   bool end_some(std::size_t& left) noexcept;
 
-  /// Ends it now: the owner hears of nothing any more, all calls have ended, and no memory of others is used.
-  /// Also inside the session's callbacks, where the session itself has to stay until they have returned.
+  /// Ends the session now: the owner is not notified any more, all calls have ended, and no memory of others
+  /// is used. May be called inside the session's callbacks, but the session must stay until they have
+  /// returned.
   void abandon() noexcept;
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
-  /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
-  /// then which of its calls have not run. Not from inside what a frame of the peer's caused.
+  /// The same, and tells the peer how much of its output was processed, if that can be sent at once: the peer
+  /// then knows which of its calls have not run. Must not be called while a frame of the peer's is being
+  /// processed.
   void close_with_goaway(const Status& why);
-  /// Counts what the peer sent and was refused, and logs it, but for what comes too fast: see FaultGate.
+  /// Counts a refused input of the peer's, and logs it unless refusals are too frequent: see FaultGate.
   void count_refusal(RefusalReason reason, const Status& why);
 
   Loop& loop() const { return setup_.loop; }
@@ -161,7 +164,7 @@ class Session final : public ListHook<SessionTag>,
   bool takes_whole(const wire::FrameHeader& header) const override;
   Landing on_attachment(const Frame& frame) override;
   Landing on_attachment_ahead(const wire::FrameHeader& header) override {
-    // An attachment that comes whole goes by way of a chunk.
+    // An attachment that arrives whole goes through a chunk.
     return takes_whole(header) ? Landing::skip() : out_.on_attachment_ahead(header);
   }
   void on_attachment_progress(std::uint64_t left) override {
@@ -177,8 +180,8 @@ class Session final : public ListHook<SessionTag>,
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   bool set_aside(const Frame& request);
-  /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
-  /// of its stream. Sets `at` to the last one that was taken.
+  /// Takes the frame at `at`, which is neither request nor answer; for an item also the following items of
+  /// its stream. Sets `at` to the last frame taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
 
@@ -193,7 +196,7 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<RequestsPutOff> put_off_;
   /// Null unless there are some.
   std::unique_ptr<RequestsSetAside> set_aside_;
-  /// Null unless some of many calls have not been told yet.
+  /// Null unless some of many calls have not been notified yet.
   std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
@@ -205,12 +208,13 @@ class Session final : public ListHook<SessionTag>,
     bool goaway_sent = false;
     /// This side has ended, or ends once all is sent.
     bool finished = false;
-    /// Says whether the peer has heard that; its pong to a ping behind it says so.
+    /// True until the peer confirms the goaway, with its pong to a ping sent after it.
     bool asked = false;
     /// The id of a ping that came while the outbox was full.
     std::optional<std::uint64_t> pong_owed{};
 
-    /// A ping that follows a goaway can be told from those before, whose pongs say nothing of it.
+    /// A ping after a goaway has another id than the ones before it, because their pongs do not confirm the
+    /// goaway.
     std::uint64_t ping_id(std::uint64_t connection) const { return goaway_sent ? ~connection : connection; }
   };
   Life life_;

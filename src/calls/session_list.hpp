@@ -27,22 +27,22 @@ class SessionList {
     static_cast<ListHook<SessionTag>&>(session).unlink();
     sessions_.push_back(session);
   }
-  /// Destroys all of them. A session's end may reach its owner, but adds nothing to this list.
+  /// Destroys all sessions. The end of a session may reach its owner, but adds nothing to this list.
   void clear() noexcept {
     while (!sessions_.empty()) delete &sessions_.pop_front();
   }
 
-  /// Tells some of the calls that those here have not told yet, which have ended, and destroys those that
-  /// have told all. False when some are left, for another turn.
+  /// Notifies some of the calls that the ended sessions here have not notified yet, and destroys sessions
+  /// without further calls. Returns false when some remain for another turn.
   bool clear_some() noexcept {
     std::size_t left = kCallsEndedAtOnce;
     while (!sessions_.empty() && sessions_.front().end_some(left)) delete &sessions_.pop_front();
     return sessions_.empty();
   }
 
-  /// The one that was added first; there is one.
+  /// The session that was added first. Not when empty.
   Session& oldest() { return sessions_.front(); }
-  /// The one that was added last; there is one.
+  /// The session that was added last. Not when empty.
   Session& newest() { return sessions_.back(); }
   /// The one that was added next behind `session`, which is here; null when it is the newest.
   Session* after(Session& session) { return sessions_.after(session); }

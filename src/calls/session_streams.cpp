@@ -69,7 +69,7 @@ Status SessionStreams::on_credit(const wire::FrameHeader& header) {
   return stream != nullptr ? stream->on_credit(header) : breach;
 }
 
-// What is here of a large item is charged, not what its header says.
+// Charges the arrived part of a large item, not the size in its header.
 bool SessionStreams::wants_item(wire::ItemView item, std::size_t arrived) {
   Status breach;
   StreamSide* const stream = find(item.id(), item.of_answer(), {}, breach);
@@ -127,8 +127,8 @@ SessionStreams::Rest::Rest(SessionStreams& its_streams) noexcept
       }),
       streams(its_streams) {}
 
-// However many wait, each room is told to as many as may use it: who finds none waits behind the others
-// again, and on_drained() follows then.
+// However many writers wait, room is offered to a bounded number of them: a writer that finds none waits
+// behind the others again, and on_drained() follows.
 void SessionStreams::wake_writers() {
   constexpr int kAtOnce = 16;
   for (int woken = 0; woken < kAtOnce && !waiting_.empty(); ++woken) waiting_.pop_front().wake_writer();

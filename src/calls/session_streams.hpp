@@ -27,7 +27,7 @@ namespace weft::detail {
 class FrameOutput;
 class Session;
 
-/// Limits that the peer's hello named for what is sent to it on streams.
+/// Limits from the peer's hello for items sent to it on streams.
 struct PeerStreams {
   /// Bytes of each that it takes before it grants more.
   std::uint32_t window = 0;
@@ -39,8 +39,9 @@ struct PeerStreams {
   bool counts_opened = false;
 };
 
-/// Things that the streams of one connection share, in both directions: what both hellos said of streams, how
-/// many the peer has opened, and who waits for room to send. Thread: the connection's loop.
+/// State shared by the streams of one connection, in both directions: the limits from both hellos, the number
+/// of streams that the peer has opened, and the sides that wait for room to send. Thread: the connection's
+/// loop.
 class SessionStreams {
  public:
   /// Both outlive it.
@@ -49,7 +50,7 @@ class SessionStreams {
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_begun(); }
 
-  /// Sets what the peer takes of streams, which it knows too.
+  /// Sets the peer's limits for streams; the peer supports streams.
   void allow(const PeerStreams& peer) { peer_ = peer; }
   bool are_allowed() const { return peer_.knows_streams; }
   const PeerStreams& peer() const { return peer_; }
@@ -62,11 +63,11 @@ class SessionStreams {
     if (peer_opened) --served_;
     held_ -= held;
   }
-  /// Items of such streams count: those that the peer opened and, where a server did, those of its own. A
-  /// client has one server and gives it all its memory.
+  /// Returns true if items of such streams count: streams that the peer opened, and on a server also its own.
+  /// A client has one server and gives it all its memory.
   bool counts(bool peer_opened) const { return peer_opened || peer_.counts_opened; }
-  /// An item of this cost may be kept on a stream whose items count: all of them together keep to a
-  /// connection's share of the memory.
+  /// Returns true if an item of this cost may be kept on a stream with counted items: all of them together
+  /// are limited to a connection's share of the memory.
   bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
   /// A stream whose items count holds some of the cost `now`, and held `before`.
   void count_held(std::uint64_t before, std::uint64_t now) { held_ += now - before; }
@@ -76,12 +77,12 @@ class SessionStreams {
 
   /// Returns those of `frames` from the first on, which is an item, that are items of the same stream.
   static std::span<const Frame> items_at_front_of(std::span<const Frame> frames);
-  /// Takes what the peer sent on a stream of either direction; a failure is its breach of the protocol. Items
-  /// for a stream that has ended on this side may be on their way, and are dropped.
+  /// Takes items from the peer on a stream of either direction; a failure is a protocol violation. Items for
+  /// a stream that has ended on this side may be in flight, and are dropped.
   Status on_items(std::span<const Frame> items, const ChunkRef& chunk);
   Status on_credit(const wire::FrameHeader& header);
-  /// An item that is larger than a chunk has begun to come, and `arrived` bytes of it are here. False when it
-  /// would be dropped, or when there is no memory for it.
+  /// An item larger than a chunk is arriving, with `arrived` bytes so far. Returns false when it would be
+  /// dropped, or when there is no memory for it.
   bool wants_item(wire::ItemView item, std::size_t arrived);
   /// The place of a piece of an item's attachment. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);
@@ -95,18 +96,18 @@ class SessionStreams {
   FrameOutput& output() const { return output_; }
   LocalBudget& memory() const;
 
-  /// Lets `side` wait until there is room for what it sends.
+  /// Makes `side` wait until there is room for its items.
   void wait_for_room(StreamSide& side) {
     if (!side.linked()) waiting_.push_back(side);
   }
-  /// There may be room: some of those who wait look again, in their order, and then others if there is still.
+  /// There may be room: wakes some of the waiting writers, in order, and then others if there is still room.
   void wake_writers();
 
  private:
   /// Bytes of items for which no share is looked at.
   static constexpr std::uint64_t kHeldAlways = 1u << 20;
 
-  /// Wakes those that were left, when those before them have written.
+  /// Wakes the remaining waiters, after the ones before them have written.
   struct Rest : Ready {
     explicit Rest(SessionStreams& its_streams) noexcept;
     SessionStreams& streams;
@@ -114,8 +115,8 @@ class SessionStreams {
 
   bool has_share_for(std::uint64_t cost) const;
   void release_begun();
-  /// Finds the stream of a frame; null when its call has ended. A call of one answer has none, and then
-  /// `breach` says that `what` is misplaced.
+  /// Finds the stream of a frame; null when its call has ended. For a call without a stream `breach` is set,
+  /// and reports that `what` is misplaced.
   StreamSide* find(std::uint64_t id, bool of_answer, std::string_view what, Status& breach) const;
 
   Session& session_;
@@ -125,9 +126,9 @@ class SessionStreams {
   std::uint64_t held_ = 0;
   PeerStreams peer_;
   std::uint32_t served_ = 0;
-  /// Bytes that are charged for an item of which not all is here.
+  /// Bytes charged for an item that has arrived only partly.
   std::size_t begun_ = 0;
-  /// Null until there was one; goes first, for what it counts.
+  /// Null until there was one; destroyed first, because its records release their charges.
   std::unique_ptr<ArrivingItems> arriving_;
 };
 

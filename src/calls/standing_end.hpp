@@ -16,19 +16,19 @@ class Session;
 /// Calls of one loop which one turn ends because of their connections: about 100 us.
 inline constexpr std::size_t kCallsEndedAtOnce = 512;
 
-/// End of the exchanges from one position of the byte stream on, on a connection that stands: the peer will
-/// not answer them. A part of them ends in each turn. Those that are left when it is destroyed are not told.
-/// The outcome that a goaway gives them holds when the peer also ends its side.
+/// Ends the exchanges from one position of the byte stream on, while the connection stays up: the peer will
+/// not answer them. A part of them ends in each turn. Exchanges that remain when this is destroyed are not
+/// notified. The status of a goaway is kept when the peer also ends its side.
 ///
 /// Thread: its loop's.
 class StandingEnd final : private Ready {
  public:
   /// Ends the exchanges of `table` with `why`, except those for which `before` (may be null) has a status
-  /// already. `session`, whose they are, outlives this.
+  /// already. `session`, the owner of the table, must outlive this.
   StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
               std::unique_ptr<StandingEnd>&& before) noexcept;
 
-  /// Ends the first part, or the next one, and puts off what is left.
+  /// Ends the first or the next part, and schedules the rest.
   void end_part() noexcept;
   /// Lets the first part end in another turn.
   void put_off() noexcept;

@@ -86,7 +86,7 @@ void StreamErrand::Stop::operator()() const noexcept {
 }
 
 bool StreamErrand::may_block() noexcept {
-  if (in_child()) return true;  // where each of its functions says so
+  if (in_child()) return true;  // each of its functions fails there
   const Status misuse = BlockedCall::check_thread(*door_);
   if (misuse.ok()) [[likely]] {
     return true;
@@ -156,7 +156,7 @@ void StreamErrand::end_now() noexcept {
   end(loop_failure());
 }
 
-// What has arrived goes to the exchange first, where it is read still.
+// Arrived items go to the exchange first, where they can still be read.
 void StreamErrand::end_begun() noexcept {
   opened_->look();
   end(Status{opened_->status()});

@@ -50,7 +50,7 @@ Status refusal_of(const Attachment& attachment, const StreamPlace& place) {
   return place.streams->output().begin(head.header());
 }
 
-// Says that no more items come.
+// Announces that no more items follow.
 void send_end(const StreamPlace& place) noexcept {
   place.streams->output().send(
       wire::ItemHead{.id = place.id, .of_answer = place.answers, .last = true}.header());
@@ -91,7 +91,7 @@ StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
           attachment_limit(streams), place.answers};
 }
 
-// A side that began its call is told of the end when its connection may be gone already.
+// The side that began the call may only learn of the end when its connection is gone.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
   ItemTransfer* const leaving = std::exchange(attachment_, nullptr);
@@ -197,7 +197,7 @@ void StreamSide::end_writing() noexcept {
   if (place_.is_open() && attachment_ == nullptr) send_end(place_);
 }
 
-// However much the peer takes, and however fast, one stream does not make a turn long.
+// Limits the work for one stream in a turn, even if the peer takes items quickly.
 void StreamSide::set_writer(Ready* writer) noexcept {
   const bool may_send = writer != nullptr && place_.is_open() && sent_.is_open() && attachment_ == nullptr;
   if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);

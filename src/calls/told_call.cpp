@@ -3,7 +3,7 @@
 
 namespace weft::detail {
 
-// The Told may end its part of the record while this thread is still on its way out of send(), which uses the
+// The Told may release its part of the record while this thread is still inside send(), which uses the
 // record, and the mailbox that the record keeps.
 void ToldCall::send_for(Told& who) noexcept {
   right_.give_to(who);

@@ -25,8 +25,8 @@ class TransferPacing final : private Timer {
                  std::uint64_t rate_max) noexcept
       : loop_(loop), connection_(connection), source_(source), waiting_(waiting), of_all_(rate_max) {}
 
-  /// Gives the first of those that wait that is due; those before it rest from now on. Null when there is
-  /// none, and then `source` is pulled again when there may be.
+  /// Returns the first waiting transfer that is due; transfers before it rest from now on. Null when none is
+  /// due; `source` is then pulled again when one may be.
   OutgoingTransfer* next_due() noexcept;
   /// A piece of `transfer`, of `bytes`, goes.
   void take(OutgoingTransfer& transfer, std::size_t bytes) noexcept;

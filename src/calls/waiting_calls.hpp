@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-/// Calls that wait at their target, in the order in which they came. Allocates nothing.
+/// Calls that wait at their target, in order of arrival. Allocates nothing.
 class WaitingCalls {
  public:
   bool empty() const { return count_ == 0; }
@@ -23,7 +23,7 @@ class WaitingCalls {
     static_cast<ListHook<TargetCallTag>&>(call).unlink();
     --count_;
   }
-  /// Takes the one that came first; there is one.
+  /// Removes the first call. Not when empty.
   PendingCall& take() {
     --count_;
     return calls_.pop_front();

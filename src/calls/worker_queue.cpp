@@ -28,9 +28,9 @@ std::optional<Refusal> WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
   return std::nullopt;
 }
 
-// Workers that have nothing to do take what waits when they get to it, which is not yet where many calls come
-// in one turn of a loop. Looks at all methods that have limits only where it would else refuse, as
-// has_place() does.
+// Idle workers take waiting calls only when they run, which has not happened yet when many calls arrive in
+// one turn of a loop. Examines all methods with limits only where it would otherwise refuse, like
+// has_place().
 bool WorkerQueue::is_full_for(const MethodEntry& method, const Load* load) const {
   if (calls_ < calls_max_) return false;
   const std::uint32_t limit = method.options.running_max;
@@ -78,8 +78,8 @@ Refusal WorkerQueue::refusal_of_method(const MethodEntry& method, const Load& lo
           load.time.wait(load.waiting, limit == 0 ? workers_ : std::min(workers_, limit))};
 }
 
-// Of a full queue no lane has a right to more than an equal part, and those that workers are about to take
-// are part of it. The lane itself may be new and counts too.
+// No lane of a full queue is entitled to more than an equal part; the calls that workers are about to take
+// count in it. The lane itself may be new and counts too.
 bool WorkerQueue::make_place(const Lane& lane, ServedCall*& gone) {
   const std::size_t share = std::max(calls_, calls_max_) / lanes_.size();
   if (lane.count >= share) return false;

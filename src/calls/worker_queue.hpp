@@ -16,22 +16,22 @@ namespace weft::detail {
 
 struct MethodEntry;
 
-/// Blocking calls that wait for a worker: each connection's in the order in which they came, and the
-/// connections in turn, so that who waits with many is not served before who waits with few. Bounds how many
-/// wait, and how many of one method wait and run. Those that a worker without work is about to take do not
-/// count as waiting. Not for several threads at once.
+/// Blocking calls that wait for a worker: each connection's in their order of arrival, and the connections in
+/// turn, so that a connection with many calls does not delay one with few. Limits the number of waiting
+/// calls, and of waiting and running calls of one method. Calls that an idle worker is about to take do not
+/// count as waiting. Not thread-safe.
 class WorkerQueue {
  public:
   /// `workers` is how many calls run at the same time, as far as their methods let them.
   WorkerQueue(std::size_t calls_max, std::size_t workers) : calls_max_(calls_max), workers_(workers) {}
 
-  /// Takes `call`, or says why there is no place, and how long it may be until there is one. When all places
-  /// are taken, and its connection has less than its share of them, the oldest call of a connection that has
-  /// more than that goes: `gone`, else null. Throws std::bad_alloc, and has taken nothing then.
+  /// Takes `call`, or returns a refusal with the expected wait for a place. When all places are taken, and
+  /// its connection holds less than its share of them, the oldest call of a connection that holds more is
+  /// removed: `gone`, otherwise null. Throws std::bad_alloc, and has not taken the call then.
   std::optional<Refusal> add(ServedCall& call, ServedCall*& gone);
   /// Refusal of a call for which all places of the queue are taken.
   Refusal refusal() const;
-  /// The next call that may run, or null; counts it among those of its method that run until ended().
+  /// Returns the next call that may run, or null; counts it as running for its method until ended().
   ServedCall* next(TimePoint now);
   /// A call that next() gave runs no longer. True when another of its method may now run that could not
   /// before.

@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-/// Words for who uses a client where that would be a race.
+/// Message for the use of a client on a wrong thread, which would be a race.
 inline constexpr const char* kWrongThread =
     "a client was used on another thread than its loop's: write weft::blocking(client).call<f>(...) on a "
     "thread "

@@ -34,7 +34,7 @@ struct Filling {
   }
 };
 
-// Owns what it reads from and into, so that a dropped coroutine takes nothing from under it.
+// Owns the file and the buffer, so that a dropped coroutine does not destroy them while they are used.
 Result<Buffer> read_the_rest(const std::stop_token& stop, const Opened& file, Filling filling, Buffer into) {
   while (filling.filled < into.size() && !stop.stop_requested()) {
     detail::ReadPart part = file->read(filling.at(), filling.next(into, kWaitedPartBytes));

@@ -24,7 +24,7 @@ ReadPart OpenFile::read(std::uint64_t offset, MutableBytes into, int flags) cons
     got = ::preadv2(descriptor_.get(), &place, 1, static_cast<off_t>(offset), flags);
   } while (got < 0 && errno == EINTR);
   if (got > 0) return {.bytes = static_cast<std::size_t>(got)};
-  // Not every file system can say what it has in memory.
+  // Not every file system can report which parts are cached.
   if (got < 0 && flags != 0 && (errno == EAGAIN || errno == EOPNOTSUPP)) return {.would_wait = true};
   const bool is_behind_all = offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
   if (got < 0 && !is_behind_all) return {.failure = errno_status(Layer::kRuntime, "read " + path_, errno)};

@@ -12,7 +12,7 @@
 
 namespace weft::detail {
 
-/// Outcome of one read: so many bytes, or a failure. Of those that must not wait it may be neither.
+/// Outcome of one read: a number of bytes, or a failure. A read that must not wait may return neither.
 struct ReadPart {
   std::size_t bytes = 0;
   Status failure{};

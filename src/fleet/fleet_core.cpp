@@ -129,7 +129,7 @@ void FleetCore::disconnect() noexcept {
 FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
                              std::span<const std::uint32_t> tried, bool patience, bool& dialing,
                              TimePoint& quiet_until) noexcept {
-  // Servers that asked for a pause, or are being connected, are added to the tried ones, as far as there is
+  // Servers that requested a pause, or are being connected, are added to the tried ones, as far as there is
   // room.
   std::array<std::uint32_t, kTriedMax> passed_over;
   std::size_t count = tried.size();

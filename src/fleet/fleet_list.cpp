@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-// Both lists are in the order of their URLs. Members are made before the policy hears of them, so that
-// nothing throws once it has.
+// Both lists are sorted by URL. Members are made before the policy is updated, so that nothing throws
+// afterwards.
 Status FleetList::take(const NameList& list, TimePoint now) {
   std::vector<EndpointSpec> specs;
   std::vector<std::unique_ptr<FleetMember>> next;

@@ -248,8 +248,8 @@ void FleetAttempt::end(const Status& outcome) noexcept {
   report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome), timed_out);
 }
 
-// A server that goes takes all its calls with it. They say one thing together, or each restart under load
-// would get a server ejected.
+// A server that goes down fails all its calls. They count as one report together, or each restart under load
+// would eject a server.
 bool FleetAttempt::is_told_already(const Status& outcome) noexcept {
   if (outcome.code() != StatusCode::kUnavailable) return false;
   const TimePoint now = core_.loop().now();

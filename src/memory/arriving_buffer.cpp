@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Large pages are faulted and given back hundreds of times faster than as many small ones. Without them, or
-// when the system has none to give, nothing is lost.
+// Large pages are faulted and freed hundreds of times faster than the same memory in small ones. Optional: it
+// does not matter if the system has none.
 void prefer_large_pages(MutableBytes memory) noexcept {
   const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + kHugePage - 1) & ~(kHugePage - 1);
   const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) & ~(kHugePage - 1);

@@ -41,7 +41,7 @@ class HttpClient final : private Timer {
   SocketWatches sockets_;
 };
 
-/// One POST whose answer arrives in pieces. Its end ends the exchange, whatever its state.
+/// One POST whose answer arrives in pieces. Its destructor ends the exchange in any state.
 class HttpRequest {
  public:
   /// More than `bytes_max` that take() has not fetched yet ends it. A `timeout` of kNoTimeout leaves only the
@@ -54,7 +54,7 @@ class HttpRequest {
   bool done() const noexcept { return done_; }
   /// Waits until there is something to take, or it is done. Cancel: total.
   Task<Result<void>> more();
-  /// Returns what has arrived since the last time.
+  /// Returns the bytes that arrived since the last call.
   std::string take();
   /// Returns how it ended; meaningful when it is done.
   const Status& outcome() const noexcept { return outcome_; }

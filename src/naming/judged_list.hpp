@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-/// The limits of NameOptions, for whoever reads an answer on another thread.
+/// The limits of NameOptions, for threads that parse answers.
 struct NameLimits {
   explicit NameLimits(const NameOptions& options)
       : endpoints_max(options.endpoints_max), bytes_max(options.bytes_max) {}
@@ -20,8 +20,8 @@ struct NameLimits {
   std::size_t bytes_max;
 };
 
-/// An answer that was read, put in order and compared with the list before: what is left to do with it costs
-/// the same however long it is.
+/// An answer that was parsed, sorted and compared with the previous list: the remaining work does not depend
+/// on its length.
 struct JudgedList {
   enum class Verdict : std::uint8_t { kGood, kEmpty, kRefused, kNoAnswer };
 
@@ -31,7 +31,7 @@ struct JudgedList {
   /// Ordered by URL, each URL once.
   std::vector<Endpoint> endpoints{};
   std::uint64_t duplicates = 0;
-  /// Entries that were left out, and what was wrong with the first.
+  /// Number of skipped entries, and the fault of the first one.
   std::uint64_t skipped = 0;
   Status first_skipped{};
   /// Version of the list that it was compared with, and whether it is the same.

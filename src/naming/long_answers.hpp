@@ -12,9 +12,9 @@
 
 namespace weft::detail {
 
-/// Reads answers that are too long for a turn of the loop on a thread of its own, which is there from the
-/// first of them on; shorter ones are read where they are. Thread: the loop's. Its end waits for what is
-/// just being read.
+/// Parses answers that are too long for a turn of the loop on a thread of its own, which is started for the
+/// first of them; shorter ones are parsed in place. Thread: the loop's. Its destructor waits for a parse
+/// under way.
 class LongAnswers {
  public:
   /// Length of an answer of about two thousand servers, which is read in a millisecond.
@@ -22,8 +22,8 @@ class LongAnswers {
 
   static bool is_long(std::size_t bytes) noexcept { return bytes > kInTurnBytesMax; }
 
-  /// Calls `reader(arguments...)` for an answer of about so many bytes, and gives its result. `reader` throws
-  /// std::bad_alloc only, as this does. Errors: those of on_worker().
+  /// Calls `reader(arguments...)` for an answer of about this size, and returns its result. `reader` throws
+  /// only std::bad_alloc, as this does. Errors: those of on_worker().
   template <typename F, typename... Args>
   Task<Result<std::invoke_result_t<F&, Args...>>> read(std::size_t bytes, F reader, Args... arguments) {
     using R = std::invoke_result_t<F&, Args...>;

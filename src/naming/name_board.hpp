@@ -20,9 +20,9 @@
 
 namespace weft::detail {
 
-/// Holds the last good list of one name: judges what its source says, or takes what was judged, counts and
-/// reports what is not good, and wakes who waits for changes. Those who wait share it, so that it outlives
-/// its watch for them. Thread: its loop's.
+/// Holds the last good list of one name: judges the answers of its source, or takes judged ones, counts and
+/// reports faults, and wakes the waiters for changes. The waiters share it, so it may outlive its watch.
+/// Thread: its loop's.
 class NameBoard final : private Timer {
  public:
   NameBoard(Loop& loop, std::string_view name, const NameOptions& options);
@@ -37,7 +37,7 @@ class NameBoard final : private Timer {
   NameLimits limits() const noexcept { return NameLimits{options_}; }
 
   /// Takes the answer of a source: makes it the list, now or when the change interval has passed, or refuses
-  /// it. What it costs does not depend on the length of the list.
+  /// it. The cost does not depend on the length of the list.
   void take(JudgedList list);
   /// Judges an answer that is short, and takes it.
   void answer(std::vector<Endpoint> endpoints);

@@ -19,7 +19,7 @@ void SocketWatches::set(int fd, bool want_read, bool want_write) {
     (void)loop_.watch(*watch, fd);
   }
   watch->events = static_cast<short>((want_read ? POLLIN : 0) | (want_write ? POLLOUT : 0));
-  // What is newly wanted may have been possible, and been told, before.
+  // A newly wanted event may have been possible, and reported, before.
   if (!armed()) loop_.arm(*this, loop_.now());
 }
 

@@ -21,7 +21,7 @@ class SocketWatches final : private Timer {
   SocketWatches(Loop& loop, OnReady on_ready) : loop_(loop), on_ready_(std::move(on_ready)) {}
   ~SocketWatches() = default;
 
-  /// Says what is to be heard of `fd`; nothing at all ends its watch, and must be said before it is closed.
+  /// Sets the events to watch on `fd`; without any the watch ends, which must happen before `fd` is closed.
   void set(int fd, bool want_read, bool want_write);
 
  private:

@@ -20,9 +20,9 @@ namespace {
 /// Says how a thread's wait ended.
 enum class Waited { kDone, kNotBegun, kLoopEnded };
 
-/// Lets a thread wait. It and the work that begins the call have it together: a thread whose call nobody
-/// begins, because no thread runs the loop, goes on when its time is over, and the call is never begun; and
-/// so it does when the loop ends with that work undone.
+/// Blocks a thread until its call ends. Shared by the thread and the work that begins the call: if that work
+/// does not run, because no thread runs the loop, the thread goes on when its deadline has passed, and the
+/// call is never begun. The same happens when the loop ends before that work has run.
 class BlockingDone final : public google::protobuf::Closure {
  public:
   // Under the lock, so that it may go as soon as the thread goes on.

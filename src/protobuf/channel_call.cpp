@@ -68,7 +68,8 @@ void ChannelCall::encode_body(std::byte* to) const {
   if (!request_.bytes.empty()) std::memcpy(to, request_.bytes.data(), request_.bytes.size());
 }
 
-// Done when this returns, whoever else keeps it a moment longer to cancel it: messages and controller go.
+// Completes here even if another holder keeps it a moment longer to cancel it: messages and controller may be
+// destroyed.
 void ChannelCall::drop(const Status& why) {
   const std::shared_ptr<RunningCall> kept = std::move(self_);
   if (kept == nullptr) return;  // it has ended

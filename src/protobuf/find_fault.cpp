@@ -57,8 +57,8 @@ class Walker {
   }
 
  private:
-  /// Notes the path on the way back from what is wrong, for that alone wants one. The beginning of a long one
-  /// says enough.
+  /// Records the path on the way back from the fault, because only a fault needs one. The beginning of a long
+  /// path is enough.
   bool came_from(const FieldDescriptor* field, std::uint32_t number) {
     constexpr std::size_t kPathShown = 60;
     path_.insert(0, field != nullptr ? "." + field->name() : ".#" + std::to_string(number));

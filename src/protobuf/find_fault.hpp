@@ -11,8 +11,8 @@ class Descriptor;
 
 namespace weft::protobuf {
 
-/// Says why protobuf does not take `body` for a `type`: the field by its path, the byte, and what is wrong
-/// there. Reads bytes that nobody vouches for; as deep as protobuf itself does, no deeper.
+/// Explains why protobuf does not take `body` for a `type`: the path of the field, the offset, and the fault.
+/// Reads untrusted bytes; nests as deep as protobuf itself, no deeper.
 std::string find_fault(const google::protobuf::Descriptor& type, Bytes body);
 
 }  // namespace weft::protobuf

@@ -46,8 +46,8 @@ class GenericRecord final : public google::protobuf::Closure,
 
   /// Returns the call, until the service is done.
   weft::detail::ServedCall& call() { return call_; }
-  /// True once the call is cancelled. Valid also inside what was given to notify_on_cancel(), which may run
-  /// when the call has ended.
+  /// True once the call is cancelled. Valid also inside the closure of notify_on_cancel(), which may run
+  /// after the call has ended.
   bool is_cancelled() const { return ended_ ? was_cancelled_ : call_.cancelled_anywhere(); }
   void notify_on_cancel(google::protobuf::Closure* callback);
   /// `nested` is made for this call and cancelled with it. Any thread.

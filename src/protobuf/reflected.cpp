@@ -16,14 +16,14 @@ using google::protobuf::ServiceDescriptor;
 
 using Files = std::vector<const FileDescriptor*>;
 
-/// Appends `file` behind what it imports.
+/// Appends `file` after its imports.
 void append_with_imports(const FileDescriptor* file, Files& files) {
   if (std::ranges::find(files, file) != files.end()) return;
   for (int i = 0; i < file->dependency_count(); ++i) append_with_imports(file->dependency(i), files);
   files.push_back(file);
 }
 
-/// A caller hears of what it may call, and of nothing else.
+/// A caller sees only the methods that it may call.
 bool may_call(const CallContext& context, const google::protobuf::MethodDescriptor& method) {
   return context.may_call(method.service()->full_name() + "/" + method.name());
 }
@@ -88,7 +88,7 @@ const FileDescriptor* Services::Reflected::file_of(const CallContext& context,
   Files seen;
   for (const ServiceDescriptor* service : services_) {
     if (!may_see(context, *service)) continue;
-    // Only what was added is told of, though the pool may know more.
+    // Only registered files are reported, though the pool may contain more.
     if (service->full_name() == name) return service->file();
     append_with_imports(service->file(), seen);
   }

@@ -160,7 +160,7 @@ Result<std::string> to_json(const Message& message, bool in_lines) {
 /// Descriptions that were received so far.
 class RemoteServices::Known {
  public:
-  /// The files of a server nobody vouches for. False with the reason.
+  /// Adds the files of an untrusted server. Errors: the reason for a refusal.
   Result<void> add(const FileDescriptorSet& files) {
     for (const FileDescriptorProto& file : files.file()) {
       if (pool_.FindFileByName(file.name()) != nullptr) continue;

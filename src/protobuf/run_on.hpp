@@ -6,8 +6,8 @@
 
 namespace weft::protobuf::detail {
 
-/// Runs `work` on `loop`: at once in its own turn, else soon. What is lost here nobody would miss in time: an
-/// answer, a cancel.
+/// Runs `work` on `loop`: at once in a turn of that loop, otherwise soon. Used for answers and cancels, which
+/// must not be lost.
 template <typename Work>
 void run_on(Loop& loop, const Work& work) {
   if (Loop::current() == &loop) return work();

@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// A poller, and the watch on its descriptor, which may fire for nothing: what there is, poll() finds. One
-/// that is removed stays as an empty place until no one walks the list.
+/// A poller, and the watch on its descriptor, which may fire spuriously: poll() finds the events. A removed
+/// one stays as an empty entry until no one iterates over the list.
 class AddedPoller final : public FdWatch {
  public:
   explicit AddedPoller(Poller& poller) noexcept : FdWatch(Internal{}), poller_(&poller) {}
@@ -33,8 +33,9 @@ class AddedPoller final : public FdWatch {
  private:
   // In the place of one that was removed, so that asking does not have to look.
   static Poller& no_poller() noexcept;
-  // The descriptor reports only that it became readable, and a library may count on being told as long as it
-  // is. So one that is readable when we want to sleep has its poller asked once more.
+  // The descriptor reports only the edge at which it became readable, but a library may rely on
+  // level-triggered notification. So if it is readable when the loop wants to sleep, its poller is polled
+  // once more.
   bool must_look_again() noexcept;
 
   Poller* poller_;

@@ -16,7 +16,7 @@ class SteadyClock final : public Clock {
 namespace detail {
 
 Clock& steady_clock_source() {
-  // Has no state, so one for everybody is no global.
+  // It has no state, so a shared instance is not a global.
   static SteadyClock clock;
   return clock;
 }

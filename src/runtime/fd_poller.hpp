@@ -16,8 +16,8 @@ struct FdEvent {
   Readiness readiness;
 };
 
-/// Hears of descriptors from the kernel, edge-triggered. A token is the caller's name for a watch: its lower
-/// half is a small index that is reused, its upper half makes it unique. Thread: the loop's.
+/// Receives descriptor events from the kernel, edge-triggered. A token is the caller's name for a watch: its
+/// lower half is a small index that is reused, its upper half makes it unique. Thread: the loop's.
 class FdPoller {
  public:
   virtual ~FdPoller() = default;

@@ -216,7 +216,7 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
   Duration sleep = time_to_sleep(max_wait);
   if (sleep > Duration::zero()) sleep = prepare_to_sleep(sleep);
   if (sleep <= Duration::zero()) {
-    // A simulation has a turn for each of its moments, and nothing that the kernel could tell.
+    // A simulation has a turn for each of its moments, and no events from the kernel.
     if (!real_time_ && !foreign_ && watches() == 0) return 0;
     ++stats_.polls;
     return dispatch_events(Duration::zero());

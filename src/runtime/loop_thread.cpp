@@ -41,7 +41,8 @@ Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options)
       } catch (const std::bad_alloc&) {
         created = Status::of<detail::kOutOfMemory>();
       }
-      // The starter takes the loop out of `created`, which ends with start(): nothing of it is touched after.
+      // The starter takes the loop out of `created`, which is destroyed with start(): do not access it
+      // afterwards.
       Loop* loop = created.ok() ? created->get() : nullptr;
       begun.count_down();
       if (loop != nullptr) loop->run();

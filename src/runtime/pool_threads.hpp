@@ -15,7 +15,8 @@ class WorkerJobs {
  public:
   enum class Added { kYes, kFull, kEnded };
 
-  /// Lets at most `jobs_max` jobs wait, beside those that an idle one of `threads` is about to take.
+  /// Limits the waiting jobs to `jobs_max`, not counting the jobs that an idle one of `threads` is about to
+  /// take.
   WorkerJobs(std::size_t jobs_max, std::size_t threads) : jobs_max_(jobs_max), threads_(threads) {}
 
   Added add(WorkerJob& job) noexcept;

@@ -19,7 +19,7 @@ std::shared_ptr<TaskReturn> TaskReturn::send(ToldTask& task, Loop& home, Ready& 
   return way;
 }
 
-// Once the caller was told, it may end everything but this, its home's mailbox included.
+// After the caller was notified, it may destroy everything except this, including its home's mailbox.
 void TaskReturn::told() noexcept {
   const std::shared_ptr<TaskReturn> self = kept_;
   const std::shared_ptr<Mailbox> home = home_mailbox_;

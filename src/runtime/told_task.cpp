@@ -26,7 +26,7 @@ void ToldTask::Cancelling::run() {
   task_.release();
 }
 
-// The Told may let go of the record while this thread is still on its way out.
+// The Told may release the record while this thread is still returning from here.
 void ToldTask::send_for(Told& who) noexcept {
   right_.give_to(who);
   hold();

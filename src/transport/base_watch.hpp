@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-/// Hears the base carrier once it has nothing to carry any more: what happens on it is the
-/// peer's end. Thread: the loop's.
+/// Watches the base carrier after another carrier took over: the only remaining event is the peer's end.
+/// Thread: the loop's.
 class BaseWatch final : public CarrierOwner {
  public:
   /// Both must outlive it.

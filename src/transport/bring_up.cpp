@@ -51,8 +51,8 @@ Status send(BringUpHost& host, wire::CarrierKind kind, wire::CarrierStep step, s
   return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
 }
 
-// Does what a carrier or the loop asked for, whom nothing may be thrown at: without memory the connection
-// ends.
+// Runs work for a carrier or the loop, into which no exception may be thrown: when memory is exhausted the
+// connection ends.
 template <typename Work>
 void or_fail(BringUpHost& host, Work work) noexcept {
   try {
@@ -87,7 +87,7 @@ Status BringUp::on_hello(const wire::Hello& hello) {
   end_by_ = Deadline::after(loop_.now(), candidates_.ours().bring_up_timeout).at();
   candidates_.compare(hello.carriers);
   Status status = try_next();
-  // Our hello: what we require is what the peer's user has to be told.
+  // Send our hello: it contains our requirements, which the peer's user needs to see.
   if (!status.ok()) host_.send_what_is_queued();
   return status;
 }
@@ -188,7 +188,7 @@ void BringUp::on_connected() {
 
 Status BringUp::on_ready() {
   if (attempt_.ours == Verdict::kDown) return {};
-  // The peer may have heard us, and said so, before it comes to this.
+  // The peer may have received our message, and confirmed that, before this point.
   const bool due = end_ != nullptr && end_->needs_peer_ready() && state_ >= State::kProbing;
   if (!due || std::exchange(attempt_.peer_ready, true)) return out_of_turn("that the peer is ready");
   end_->on_peer_ready();

@@ -59,7 +59,7 @@ bool CarrierProof::receive(Carrier& carrier) noexcept {
   return true;
 }
 
-// In a time that says nothing of where two differ.
+// Takes a time that does not depend on the position of a difference.
 bool CarrierProof::is_right() const noexcept {
   unsigned differences = 0;
   for (std::size_t i = 0; i < kBytes; ++i) {

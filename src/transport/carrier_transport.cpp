@@ -130,7 +130,7 @@ class CarrierTransport final : public Transport {
     }
   };
 
-  /// A URL of the carrier's own asks for it, however the policy serves those who come without.
+  /// A URL with the carrier's own scheme requests it, even if the policy would make it optional for others.
   Status try_out(CarrierPolicy policy, bool own) const {
     if (policy == CarrierPolicy::kForbid) return {};
     Status refused = options_.provider->try_out();

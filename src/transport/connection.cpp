@@ -231,7 +231,7 @@ void Connection::on_queued() noexcept {
   loop_.at_turn_end(*this);
 }
 
-// The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
+// The sink is notified at the turn's end, because this may be inside a call by the sink.
 void Connection::on_much_queued() noexcept {
   if (send_wait_ == SendWait::kForCarrier || ending() || pull_.is_pulling()) return;
   if (sending_ < Sending::kEnded) send_queued();
@@ -330,7 +330,7 @@ void Connection::receive_all() {
   std::size_t received = 0;
   while (!resume_ || hand_up(slice)) {
     if (!readable_ || ending() || receive_ended_ || !framer_.wants_bytes()) break;
-    // Those who were answered go on before more is received: their next calls leave the sooner.
+    // Coroutines with an answer run before more is received, so that their next calls are sent earlier.
     if (received > 0 && (received >= kReceiveBytesPerTurn || slice.is_over() || loop_.has_ready())) {
       loop_.at_turn_end(*this);
       break;
@@ -353,8 +353,8 @@ void Connection::receive_all() {
   if (peer_owes()) peer_watch_.owed(framer_.progress());
 }
 
-// Goes on with frames that were received, as long as the connection may. True when all are handed up. The
-// last words of a peer are taken whole: there is no later.
+// Goes on with received frames, as long as the connection may. Returns true when all are delivered. The last
+// bytes of a peer are taken completely, because there is no later turn for them.
 [[gnu::noinline]] bool Connection::hand_up(ReceiveSlice& slice) {
   TurnTime& turn = loop_.turn_time();
   while (resume_) {
@@ -484,7 +484,7 @@ void Connection::send_queued() {
     if (outbox_.empty() || (send_wait_ == SendWait::kForMore && part == 0)) break;
     const Moved moved = peer_gone_ ? Moved::failed(EPIPE) : send_first(outbox_, *carrier_, *capabilities_);
     if (moved.kind == Moved::Kind::kFailed) {
-      // The peer's last words may still be there, and are received first.
+      // The peer's last bytes may still be available, and are received first.
       why_ = lost(*this, "send to ", moved.error);
       sending_ = Sending::kFailed;
       readable_ = true;

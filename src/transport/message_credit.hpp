@@ -21,7 +21,7 @@ class MessageCredit {
 
   // What the peer may send.
 
-  /// The peer hears of it outside of messages, before the first one.
+  /// The initial credit is sent to the peer apart from messages, before the first one.
   void begin(std::uint32_t granted) noexcept { granted_ = told_ = granted; }
   void grant(std::uint32_t units) noexcept { granted_ += units; }
   /// Records that `units` arrived, or were returned. Returns false if the peer was not allowed to send them.

@@ -17,7 +17,7 @@ std::byte* aligned_up(std::byte* at) {
   return at + ((8 - (address & 7)) & 7);
 }
 
-// The common queue has no sealed pieces: what those take is kept apart.
+// Kept out of line: the usual queue has no sealed pieces.
 [[gnu::noinline]] std::size_t sealed_segments(const QueuedPieces& pieces, std::span<iovec> into) noexcept {
   std::size_t filled = 0;
   for (std::size_t index = 0; index < pieces.size() && filled < into.size(); ++index) {

@@ -7,9 +7,9 @@
 
 namespace weft::detail {
 
-/// The part of a turn that one connection gets to take what its peer sent, before others have theirs. Where
-/// the clock stands still, as in a simulation, a number of looks at it ends it: more than the time is enough
-/// for.
+/// The part of a turn in which one connection may process input from its peer, before other connections run.
+/// Where the clock stands still, as in a simulation, a number of clock readings ends it: more than fit into
+/// the time.
 class ReceiveSlice {
  public:
   static constexpr Duration kTime = std::chrono::microseconds{100};

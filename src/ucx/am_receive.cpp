@@ -50,7 +50,7 @@ std::byte* copy_outside(Memory& to, const void* from, std::size_t size) noexcept
   }
 }
 
-// What does not fit into the record gets memory of its own. False when memory is out.
+// Data too large for the record gets memory of its own. Returns false when memory is exhausted.
 [[gnu::noinline]] bool keep_outside(AmRecord& record, const void* header) noexcept {
   record.on_heap = true;
   if (record.header_size > record.inline_header.size()) {
@@ -202,7 +202,7 @@ AmReceiver::~AmReceiver() {
   store_->close();
 }
 
-// Inside UCX: notes the message and wakes who waits, nothing else. UCS_INPROGRESS keeps UCX's buffer.
+// Runs inside UCX: stores the message and wakes the waiter, nothing else. UCS_INPROGRESS keeps UCX's buffer.
 ucs_status_t AmReceiver::arrived(void* receiver, const void* header, std::size_t header_size, void* data,
                                  std::size_t size, const ucp_am_recv_param_t* param) {
   auto& self = *static_cast<AmReceiver*>(receiver);

@@ -38,7 +38,7 @@ ucp_params_t params_of(const ContextOptions& options) {
   return params;
 }
 
-// Whether options or the environment said it, what is in effect is what has to be looked at.
+// Returns the setting in effect, whether it came from the options or the environment.
 std::string choice_in(const std::string& configuration) {
   const auto said = [&](const char* variable) {
     return variable + ("=" + detail::value_in(configuration, variable).value_or("?"));

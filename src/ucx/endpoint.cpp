@@ -53,7 +53,7 @@ void EndpointCore::keep_until_closed(Operation& operation) noexcept {
   operation.given_back_argument = this;
 }
 
-// Where UCX allows it; nobody waits for the end.
+// If UCX allows it; does not wait for the end.
 void EndpointCore::close_by_force() noexcept {
   OperationPool* pool = endpoint.operations;
   if (pool == nullptr || mode != ErrorMode::kPeer) return;
@@ -69,7 +69,7 @@ void EndpointCore::close_by_force() noexcept {
 void EndpointCore::close_all(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints,
                              Worker& worker) noexcept {
   endpoints.for_each([](EndpointCore& core) { core.close_by_force(); });
-  // What a close leaves to do, and what is being copied between processes, is local work.
+  // The rest of a close, and copies between processes, are local work.
   constexpr int kCallsMax = 1024;
   for (int calls = 0; worker.operations_out() > 0 && calls < kCallsMax; ++calls) {
     if (detail::library.ucp_worker_progress(worker.handle()) == 0) break;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kUcx = "UCX_";
 
-// The setting that a variable is about: of UCX_TLS, and of APP_UCX_TLS with the prefix APP, it is TLS; empty
-// for those that are none of UCX's.
+// The setting that a variable refers to: TLS for UCX_TLS, and for APP_UCX_TLS with the prefix APP; empty for
+// variables that UCX does not read.
 std::string_view setting_of(std::string_view variable, std::string_view prefix) {
   if (!prefix.empty() && variable.starts_with(prefix) && variable.substr(prefix.size()).starts_with('_')) {
     variable.remove_prefix(prefix.size() + 1);
@@ -22,7 +22,7 @@ std::string_view setting_of(std::string_view variable, std::string_view prefix) 
   return variable.starts_with(kUcx) ? variable.substr(kUcx.size()) : std::string_view{};
 }
 
-/// Calls `visit(text, setting, value)` for each of UCX's variables, which UCX reads whatever we do.
+/// Calls `visit(text, setting, value)` for each of UCX's variables, which UCX always reads.
 template <typename Visit>
 void each_variable(std::string_view prefix, Visit visit) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

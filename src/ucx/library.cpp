@@ -54,7 +54,7 @@ class ProgramsSignals {
       ::sigaction(kSignalsOfErrors[i], nullptr, &before_[i]);
     ::sigaltstack(nullptr, &stack_);
   }
-  /// Takes UCX's handlers away. One that was UCX's before is what a program has that links UCX itself.
+  /// Removes UCX's handlers. A handler that was UCX's before belongs to a program that links UCX itself.
   void restore() const {
     for (std::size_t i = 0; i < kSignalsOfErrors.size(); ++i) {
       struct sigaction now{};
@@ -137,7 +137,8 @@ Status load(bool signal_handlers, bool memory_hooks) {
   const std::lock_guard lock{loading};
   const ProgramsSignals signals;
   if (!is_loaded()) {
-    // What it needs is found through it. It is never unloaded, which UCX does not bear.
+    // The library finds its dependencies through this handle. It is never unloaded, because UCX does not
+    // support that.
     std::optional<NoMemoryHooks> unpatched;
     if (!memory_hooks || has_sanitizer()) unpatched.emplace();
     void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

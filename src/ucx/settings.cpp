@@ -22,8 +22,8 @@ namespace weft::ucx::detail {
 
 namespace {
 
-// As long as UCX's parser was not told the prefix of a transport's settings it found one only without it, for
-// all transports that have such a one. TCP alone has this.
+// Without knowledge of the prefixes of transports, UCX's parser finds a transport's setting only without the
+// prefix, for all transports that have it. Only TCP has this one.
 constexpr bool kParserKnowsPrefixes = !std::is_invocable_v<decltype(&ucs_config_parser_set_value), void*,
                                                            ucs_config_field_t*, const char*, const char*>;
 constexpr const char* kTcpSegmentSetting = kParserKnowsPrefixes ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE";
@@ -76,8 +76,8 @@ std::vector<std::string> one_by_one(const std::vector<std::string>& entries) {
   return names;
 }
 
-// Whether UCX may open a transport of its shared memory group: it warns of settings for what it does not
-// open.
+// Whether UCX may open a transport of its shared memory group: it warns about settings of transports that it
+// does not open.
 bool opens_shared_memory(const std::vector<std::string>& transports) {
   if (transports.empty()) return true;
   return std::any_of(transports.begin(), transports.end(), [](const std::string& name) {

@@ -74,7 +74,7 @@ Meaning meaning_of(ucs_status_t status) {
   }
 }
 
-// A status may be told before there is a UCX to say its words.
+// The status may be formatted before UCX is loaded.
 std::string words_of(ucs_status_t status) {
   if (detail::is_loaded()) return detail::library.ucs_status_string(status);
   return "UCX status " + std::to_string(static_cast<int>(status));

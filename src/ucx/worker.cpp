@@ -15,7 +15,7 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, std::shared_ptr<Conte
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   params.thread_mode = UCS_THREAD_MODE_SINGLE;
-  // The worker's end reclaims what UCX has not finished, so there is nothing to warn of.
+  // The worker's destructor reclaims unfinished operations, so a warning is not needed.
   params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
   if (options.am_alignment != 0) {
     params.field_mask |= UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
@@ -124,8 +124,8 @@ std::size_t Worker::run_hooks() {
   return ran;
 }
 
-// The loop hears of its descriptors' edges, so UCX is asked until it has nothing more: what an earlier edge
-// announced and nobody has fetched yet would not be announced again.
+// The loop is notified of edges of its descriptor, so UCX is polled until it is idle: data announced by an
+// earlier edge and not yet fetched would not be announced again.
 bool Worker::arm() {
   if (operations_->take_brought()) quiet_.broken();
   if (descriptor_ < 0 || !quiet_.holds() || !hooks_.empty()) return false;

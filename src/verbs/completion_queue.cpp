@@ -82,7 +82,7 @@ CompletionQueue::~CompletionQueue() {
 }
 
 bool CompletionQueue::reserve(std::size_t entries) noexcept {
-  // What queues left behind that are gone takes room until it was looked at.
+  // Completions of destroyed queues take room until they are polled.
   while (room() < entries && leaving_ > 0 && failed_ == 0) poll();
   if (room() < entries) return false;
   reserved_ += entries;
@@ -160,7 +160,7 @@ std::size_t CompletionQueue::poll() {
   return static_cast<std::size_t>(count);
 }
 
-// What lies there is no more than there is room for, and comes first.
+// There are no more completions than there is room for, so they are all fetched first.
 void CompletionQueue::drain() noexcept {
   std::size_t fetched = 0;
   for (unsigned idle = 0; idle < kIdleQuestions && fetched < entries_ && failed_ == 0;) {

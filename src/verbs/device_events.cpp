@@ -61,7 +61,7 @@ DeviceEvents::~DeviceEvents() {
   if (watched()) loop_.unwatch(*this);
 }
 
-// Each is acknowledged before anybody hears of it: destroying the queue pair that it names waits for that.
+// Each event is acknowledged before anyone is notified: destroying the queue pair in it waits for that.
 void DeviceEvents::on_ready(weft::detail::Readiness) {
   Driver& driver = device_->driver();
   ibv_async_event event{};

@@ -21,7 +21,7 @@ BlockingClient::BlockingClient(ClientOptions options, Transports transports, Loo
   door_ = client_->target().door();
 }
 
-// A client without a thread serves nobody; its calls say why.
+// A client without a thread serves no calls; its own calls return the reason.
 void BlockingClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
   if (thread_ == nullptr || made_in_.in_child()) return;
   std::latch added{1};

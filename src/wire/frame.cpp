@@ -64,7 +64,7 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
   if (type - 1 > 10 && !skippable) return FrameFault::kUnknownType;
   const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
   if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
-  // What a carrier frame says has to get through, whatever calls are limited to.
+  // Carrier frames must pass regardless of the limits for calls.
   const bool carrier = header.type == FrameType::kCarrier && header.body_bytes <= kCarrierBodyMax;
   if (header.body_bytes > limits.body_bytes_max && !carrier) return FrameFault::kBodyTooLarge;
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;

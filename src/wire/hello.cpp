@@ -203,7 +203,7 @@ Result<Hello> decode_hello(Bytes bytes) {
   if (!carriers) return std::move(carriers).status();
   hello.carriers = *std::move(carriers);
   if ((hello.features_supported & Features::kStreams) != 0) {
-    // The hello is as long as a multiple of 8, so what is left behind the zeros is too.
+    // The size of the hello is a multiple of 8, so the rest after the zeros is too.
     rest = rest.last(rest.size() / 8 * 8);
     if (rest.size() < kStreamsBytes) return malformed_hello("the window of streams is missing");
     hello.stream_window_bytes = load_le<std::uint32_t>(rest.data());

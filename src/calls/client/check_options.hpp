@@ -7,8 +7,7 @@
 
 namespace weft::detail {
 
-/// Returns ok, or kInvalidArgument for the first option with which nothing would ever work: its name and
-/// what to do.
+/// Returns ok, or kInvalidArgument for the first option that can never work, with its name and advice.
 Status check_options(const ClientOptions& options);
 Status check_options(const PoolOptions& options);
 

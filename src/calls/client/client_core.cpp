@@ -147,7 +147,7 @@ void ClientCore::finish_when_empty(Session& session) {
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {
-  if (state_ == State::kClosed) return;  // it is among those that are over
+  if (state_ == State::kClosed) return;  // it is in the list of closed sessions
   add_counts(counted_, session);
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
@@ -164,8 +164,8 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   reap();
 }
 
-// A server that is well ends its old connections; one that tells each to go away, and answers nothing there,
-// would have us keep them for as long as their calls wait.
+// A healthy server ends its old connections. A server that sends a goaway on every connection, and answers
+// nothing there, would make this client keep them as long as their calls wait.
 void ClientCore::retire_session() {
   if (retired_.count() >= kRetiredMax) {
     retired_.oldest().close(
@@ -202,7 +202,7 @@ void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
   need_connection();
 }
 
-// Those that are abandoned may be on the stack, so that they are destroyed by a later turn, or with the core.
+// The abandoned sessions may be on the stack, so a later turn, or the destructor of the core, destroys them.
 void ClientCore::close() {
   if (state_ == State::kClosed) return;
   const LateEnd::Guard guard;

@@ -21,19 +21,19 @@
 
 namespace weft::detail {
 
-/// The part of a Client behind its interface: it holds the connection that calls use now, makes the next one,
-/// and keeps the calls that wait for it.
+/// The implementation of a Client: it holds the connection that calls use now, makes the next one, and queues
+/// the calls that wait for it.
 ///
 ///   kIdle --call--> kConnecting --hello--> kReady
 ///     ^               |     ^                 |
 ///     |            failed   | calls wait      | lost, goaway
 ///     |               v     |                 |
-///     '---nobody----kBackoff <----------------'
+///     '--no call---kBackoff <-----------------'
 ///         waits
 ///
 /// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
-/// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
-/// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
+/// A session that is lost or receives a goaway leaves `session_`, so that new calls make a new one; the calls
+/// of a lost session end with it. Only a few sessions with a goaway are kept. Thread: the loop's.
 class ClientCore final : public CallTarget,
                          private SessionOwner,
                          private DialerOwner,
@@ -51,7 +51,7 @@ class ClientCore final : public CallTarget,
   void add_connect_waiter(ConnectWaiter& waiter);
   /// Ends all calls and connections now, also inside a callback of theirs.
   void close();
-  /// Does as close(), and then destroys the core, which is owned by nobody else.
+  /// Calls close(), and then destroys the core, which owns itself.
   void end() noexcept;
 
   const ClientOptions& options() const { return options_; }
@@ -100,8 +100,8 @@ class ClientCore final : public CallTarget,
   ClientOptions options_;
   OwnedClientHost host_;
   std::unique_ptr<Session> session_;
-  /// Sessions that take no new calls, and those whose end is known: their memory is still needed this turn,
-  /// and until all their calls have been told. What counts them changes none.
+  /// Sessions that take no new calls, and sessions that have ended: their memory is still needed in this
+  /// turn, and until all their calls were notified. Mutable for functions that only count them.
   mutable SessionList retired_;
   mutable SessionList closed_;
   WaitingCalls waiting_;

@@ -55,8 +55,8 @@ Status ClientHost::build() {
   return {};
 }
 
-// The records of coroutines end with their frames. Others are held by a Reply, or by an answer that waited
-// for room; they were told that their caller is gone.
+// The records of coroutines end with their frames. Other records are held by a Reply, or by an answer that
+// waited for room; their handlers were notified that the caller is gone.
 void ClientHost::end() noexcept {
   IntrusiveList<ServedCall, ServedCallTag> left;
   left.splice_back(calls_.orphans);

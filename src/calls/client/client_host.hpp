@@ -13,23 +13,23 @@
 
 namespace weft::detail {
 
-/// State behind the sessions of a client: the methods that it serves, if any, and the calls of them that run.
+/// State behind the sessions of a client: the methods that it serves, if any, and their running calls.
 ///
 ///   registering --prepare(), before the first connection--> serving --end(), no call runs--> (gone)
 ///                                                             |
 ///                                                             '--end()--> held by a Reply --> (gone)
 ///
-/// At its client's end the coroutines of its handlers are destroyed, so that nothing of the user's is used
-/// afterwards; a Reply that somebody keeps may still be used, and dropped, before the loop ends. Thread: the
-/// loop's, but add(), which comes before it has anything to do.
+/// At its client's end the coroutines of its handlers are destroyed, so that no object of the user's is
+/// accessed afterwards; a Reply that is kept elsewhere may still be used, and dropped, before the loop ends.
+/// Thread: the loop's, except for add(), which must be called before any call is served.
 class ClientHost final {
  public:
   struct End {
     void operator()(ClientHost* host) const noexcept { host->end(); }
   };
 
-  /// `call_timeout` is that of calls to the server as a peer. `misuse` is what is wrong with the client's
-  /// options. Throws std::bad_alloc.
+  /// `call_timeout` is the default of calls to the server as a peer. `misuse` is the error in the client's
+  /// options, if any. Throws std::bad_alloc.
   static std::unique_ptr<ClientHost, End> make(Loop& loop, const RpcLimits& limits, Duration call_timeout,
                                                Status misuse);
   ClientHost(const ClientHost&) = delete;
@@ -37,8 +37,8 @@ class ClientHost final {
 
   /// Called before prepare().
   void add(const MethodEntry& entry, std::shared_ptr<void> owner);
-  /// Makes the table of methods, once. Gives the mistake in the options or in what was registered, if there
-  /// is one.
+  /// Makes the table of methods, once. Returns the error in the options or in the registered methods, if
+  /// there is one.
   const Status& prepare();
 
   CallsHost& calls() noexcept { return calls_; }

@@ -11,13 +11,13 @@ namespace weft::detail {
 
 struct ConnectWaiterTag;
 
-/// Somebody who waits for a connection itself, see Client::connect().
+/// Waits for a connection rather than for a call, see Client::connect().
 struct ConnectWaiter : ListHook<ConnectWaiterTag> {
   Resumption resumption;
   Status outcome;
 };
 
-/// Everybody who waits for a connection.
+/// All waiters for a connection.
 class ConnectWaiters {
  public:
   explicit ConnectWaiters(Loop& loop) : loop_(loop) {}

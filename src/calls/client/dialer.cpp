@@ -39,7 +39,7 @@ bool can_never_work(const Status& why) noexcept {
   return is_misuse && why.retry() == Retry::kNever;
 }
 
-// What is left of the last attempt goes first: it may have ended in this very turn.
+// Destroy the rest of the last attempt first: it may have ended in this very turn.
 void Dialer::dial() {
   loop_.unschedule(reaper_);
   try {

@@ -12,15 +12,16 @@
 
 namespace weft::detail {
 
-/// Returns whether each further attempt will fail with `why` too, when the first one failed before it reached
-/// a server: the URL or another option is invalid, or this program has no transport for the scheme. Such an
-/// attempt costs a server nothing, so the next one needs no wait.
+/// Returns true if every further attempt will fail with `why` too, when the first one failed before it
+/// reached a server: the URL or another option is invalid, or this program has no transport for the scheme.
+/// Such an attempt costs a server nothing, so the next one needs no wait.
 bool can_never_work(const Status& why) noexcept;
 
-/// Hears how an attempt to connect went. Never called from inside Dialer::drop().
+/// Receives the outcome of an attempt to connect. Never called from inside Dialer::drop().
 class DialerOwner {
  public:
-  /// `connection` is to say its hello within `hello_timeout`. What this throws fails the attempt.
+  /// `connection` must exchange hellos within `hello_timeout`. An exception from this function fails the
+  /// attempt.
   virtual void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) = 0;
   /// kDeadlineExceeded is never the code: the time of an attempt is not a call's. May not destroy the dialer.
   virtual void on_dial_failed(const Status& why) = 0;
@@ -38,8 +39,8 @@ class Dialer {
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
 
-  /// Begins an attempt; none is under way. The owner may hear of its end before this returns, so it is not
-  /// called where a call is half begun.
+  /// Begins an attempt; there must be none under way. The owner may be notified of its end within this
+  /// function, so it must not be called while the beginning of a call is incomplete.
   void dial();
   /// Gives the attempt up, if there is one: inside a turn in a moment, for it may be running. Its owner may
   /// be called until then.

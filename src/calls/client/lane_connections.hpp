@@ -8,15 +8,15 @@ namespace weft::detail {
 
 /// Connections of one lane of a pool, each in the list of its state.
 struct LaneConnections {
-  /// Returns the one with the fewest calls that may take another; null when there is none.
+  /// Returns the connection with the fewest calls that may take another; null when there is none.
   PooledConnection* with_fewest_calls();
-  /// Returns one that takes calls and has come of age; null when there is none.
+  /// Returns a connection that takes calls and has reached its maximum age; null when there is none.
   PooledConnection* expired(TimePoint now);
-  /// Returns when the next one comes of age that has not yet.
+  /// Returns the time at which the next connection reaches its maximum age.
   TimePoint next_expiry(TimePoint now);
-  /// Adds what there is now, and what they have counted.
+  /// Adds the current gauges and counters to `stats`.
   void add_to(PoolStats& stats);
-  /// Destroys those that are over, and adds what they have counted. Not inside a callback of one.
+  /// Destroys ended connections, and adds their counters to `counted`. Not inside a callback of one of them.
   void destroy_ended(PoolStats& counted) noexcept;
   /// All of them, and their calls, end now. They stay until destroy_ended(), for one may have called this.
   void abandon() noexcept;

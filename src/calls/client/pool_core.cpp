@@ -63,7 +63,7 @@ void PoolCore::on_open_session(PoolLane& lane, Session* session) {
   if (&lane == &small_) set_open_session(session);
 }
 
-// What has not run costs the server nothing to be asked again; all others are paid for.
+// A retry of a call that has not run costs the server nothing; all others use the budget.
 bool PoolCore::may_begin_again(const PendingCall& call, const Status& failure) noexcept {
   if (closed_ || call.request().repeats >= options_.retries_max) return false;
   if (!failure.unprocessed()) {

@@ -15,8 +15,8 @@
 
 namespace weft::detail {
 
-/// The part of a pool behind its interface: says which lane a call goes by, and which calls begin again.
-/// Thread: the loop's.
+/// The implementation of a pool: chooses the lane of each call, and decides which calls begin again. Thread:
+/// the loop's.
 class PoolCore final : public CallTarget, private PoolLaneOwner, private LateEnd {
  public:
   PoolCore(Loop& loop, PoolOptions options, Transports transports);
@@ -33,7 +33,7 @@ class PoolCore final : public CallTarget, private PoolLaneOwner, private LateEnd
   void add_connect_waiter(ConnectWaiter& waiter);
   /// Ends all calls and connections now, also inside a callback of theirs.
   void close();
-  /// Does as close(), and then destroys the core, which is owned by nobody else.
+  /// Calls close(), and then destroys the core, which owns itself.
   void end() noexcept;
 
   const PoolOptions& options() const { return options_; }
@@ -60,7 +60,7 @@ class PoolCore final : public CallTarget, private PoolLaneOwner, private LateEnd
   OwnedClientHost host_;
   PoolShared shared_;
   std::optional<RetryBudget> budget_;
-  /// Calls that the budget was told of.
+  /// Number of calls reported to the budget.
   std::uint64_t budgeted_ = 0;
   TimePoint budgeted_at_{};
   bool closed_ = false;

@@ -88,8 +88,8 @@ void PoolLane::withdraw(PendingCall& call) noexcept {
   waiting_.remove(call);
 }
 
-// Connections go together when a server does: the others are to be heard of before a call is begun on one of
-// them, so this waits for the next turn.
+// When a server ends, all its connections end together. The loss of the others must be noticed before a call
+// begins on one of them, so this waits for the next turn.
 void PoolLane::take_again(PendingCall& call) noexcept {
   waiting_.add(call);
   open(nullptr);
@@ -158,8 +158,8 @@ void PoolLane::on_goaway(PooledConnection& connection) {
   work_soon();
 }
 
-// With one rule for the loss of a connection and for an attempt that failed, a server that says hello and
-// leaves is asked no more often than one that cannot be reached.
+// The same rule applies to a lost connection and to a failed attempt, so a server that says hello and leaves
+// is tried no more often than an unreachable one.
 void PoolLane::was_lost(const PooledConnection& connection, const Status& why) {
   if (!shared_.reconnect_wait.has_lasted(connection.up_since(), now())) {
     shared_.is_troubled(why, now());
@@ -178,13 +178,13 @@ TimePoint PoolLane::look_at_trials() {
   return TimePoint::max();
 }
 
-// The peer that tells each connection to go away and answers nothing there would have us keep them for as
+// A peer that sends a goaway on every connection and answers nothing there would make the pool keep them as
 // long as their calls wait.
 void PoolLane::leave(PooledConnection& connection) {
   if (open_ == &connection.session()) open(nullptr);
   const std::size_t most = std::max(kLeavingMin, connections_max_);
   std::size_t too_many = all_.leaving.count() + 1 - std::min(most, all_.leaving.count() + 1);
-  // Those that are closed stay in the list until the loop's next turn: again is no change for them.
+  // Closed connections stay in the list until the loop's next turn; closing them again has no effect.
   all_.leaving.for_each([&too_many](PooledConnection& each) {
     if (too_many == 0) return;
     --too_many;
@@ -238,7 +238,7 @@ void PoolLane::work() noexcept {
   arm_timer();
 }
 
-// As many are made as those who wait need.
+// The number of attempts follows the number of waiting calls.
 bool PoolLane::is_short() const {
   if (closed_) return false;
   if (renewing_ && all_.making.empty()) return true;
@@ -267,8 +267,8 @@ void PoolLane::on_timer() {
   work();
 }
 
-// One timer for all: for the attempt that somebody waits for, for the next look, and for calls that begin
-// again.
+// One timer for all: for the next attempt to connect that is needed, for the next check, and for calls that
+// begin again.
 void PoolLane::arm_timer() {
   const bool nothing = all_.up.empty() && all_.making.empty();
   if (nothing) look_at_ = TimePoint::max();
@@ -310,7 +310,7 @@ void PoolLane::look_after() {
   look_at_ = next_look();
 }
 
-// Its place is taken, or the attempt for it would not have been told.
+// Called when a new connection came up in place of the expired one, which takes no more calls.
 void PoolLane::retire_expired() {
   PooledConnection* const old = all_.expired(now());
   if (old == nullptr) return;

@@ -25,11 +25,11 @@ struct PoolShared {
         reconnect_wait(its.client.reconnect_wait_min, its.client.reconnect_wait_max,
                        its.client.reconnect_spread) {}
 
-  /// An attempt failed, or the last connection has gone: nobody connects before the wait is over. Of many
-  /// that go together the first one counts.
+  /// An attempt failed, or the last connection has ended: no attempt is made before the wait is over. When
+  /// many end together only the first one counts.
   void back_off(TimePoint now);
-  /// A connection came up. While the pool is in trouble this proves nothing: servers that are overloaded, or
-  /// that a proxy stands for, may say hello and leave.
+  /// A connection came up. While the pool is in trouble this proves nothing: an overloaded server, or a proxy
+  /// in front of it, may say hello and leave.
   void came_up(TimePoint now);
   /// An attempt failed, or a connection ended before it had lasted.
   void is_troubled(const Status& why, TimePoint now);
@@ -39,7 +39,7 @@ struct PoolShared {
   const PoolOptions& options;
   const PooledSetup connections;
   ReconnectWait reconnect_wait;
-  /// Nobody connects before.
+  /// No attempt to connect before this time.
   TimePoint quiet_until{};
   /// The last attempt failed, or its connection did not last, so one at a time is made: the next one when
   /// that one has proved itself, or has failed and the wait is over.
@@ -55,7 +55,7 @@ struct PoolShared {
 
 class PoolLane;
 
-/// Hears which session a lane sends its next calls by; null: each is to be asked about.
+/// Notified of the session for the next calls of a lane; null: the lane decides for each call.
 class PoolLaneOwner {
  public:
   virtual void on_open_session(PoolLane& lane, Session* session) = 0;
@@ -64,9 +64,9 @@ class PoolLaneOwner {
   ~PoolLaneOwner() = default;
 };
 
-/// Connections of a pool that serve the same calls, and the calls that wait for them. One takes all calls
-/// until it has as many in flight as one is to have; then the one with the fewest does; when all have enough,
-/// the calls wait, and another connection is made. Thread: the loop's.
+/// Connections of a pool that serve the same calls, and the calls that wait for them. One connection takes
+/// all calls until it has its maximum in flight; then the one with the fewest does; when all are full, the
+/// calls wait, and another connection is made. Thread: the loop's.
 class PoolLane final : private PooledConnectionOwner, private Timer {
  public:
   /// `shared` and `owner` outlive it.
@@ -83,7 +83,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void close(const Status& why);
 
   bool is_up() const { return !all_.up.empty(); }
-  /// Adds what there is now, and what the connections have counted.
+  /// Adds the current gauges, and the counters of the connections.
   void add_to(PoolStats& stats) const;
 
  private:
@@ -102,19 +102,19 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void open(Session* session);
   void admit();
   void work_soon();
-  /// Does what is to be done now. Never called inside a callback of a connection.
+  /// Does all due work. Never called inside a callback of a connection.
   void work() noexcept;
   /// Another connection is wanted, whether or not it is the time for that.
   bool is_short() const;
   void make_one();
-  /// Closes those that nobody needs, and renews those that are old.
+  /// Closes connections that are not needed, and renews old ones.
   void look_after();
   TimePoint next_look();
   void leave(PooledConnection& connection);
   void retire_expired();
   void arm_timer();
   void failed_to_connect(const Status& why, bool for_good);
-  /// A connection that took calls was lost, or was told to go away.
+  /// A connection that took calls was lost, or received a goaway.
   void was_lost(const PooledConnection& connection, const Status& why);
   /// Made since the trouble began.
   bool is_on_trial(const PooledConnection& connection) const {
@@ -141,7 +141,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   double usual_ = 0;
   /// A connection is made for one that is old.
   bool renewing_ = false;
-  /// Calls begin again, in the next turn; until then nobody is admitted.
+  /// Calls begin again in the next turn; no other call is admitted until then.
   bool holds_ = false;
   bool closed_ = false;
 };

@@ -7,7 +7,8 @@ namespace weft::detail {
 
 void PooledConnection::leave() {
   state_ = State::kLeaving;
-  // The server may have calls of its own, which this side goes on serving, and is to begin no more.
+  // The server may have calls of its own here; this side continues to serve them, and the server must begin
+  // no more.
   if (setup_.host.methods != nullptr) session_->send_goaway("a pool's connection that it leaves", true);
   finish_when_empty();
 }

@@ -13,7 +13,7 @@ namespace weft::detail {
 class PooledConnection;
 struct PooledConnectionTag;
 
-/// Hears of the connections that it owns. Destroys none of them inside a callback.
+/// Notified by the connections that it owns. Must not destroy them inside a callback.
 class PooledConnectionOwner {
  public:
   /// It takes calls now.
@@ -22,8 +22,8 @@ class PooledConnectionOwner {
   virtual void on_room(PooledConnection& connection) = 0;
   /// The server wants no new calls on it: it is leaving now.
   virtual void on_goaway(PooledConnection& connection) = 0;
-  /// It is over: it never came up, was lost, or has left in peace; ended_from() says which. The last
-  /// callback.
+  /// The connection has ended: it never came up, was lost, or left after a goaway; ended_from() tells which.
+  /// The last callback.
   virtual void on_over(PooledConnection& connection, const Status& why) = 0;
 
  protected:
@@ -57,9 +57,10 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
 
   /// Begins to make it; on_over() may come before this returns.
   void make() { dialer_.dial(); }
-  /// It takes no new calls from now on, and ends when those that it has are over. Of one that is up.
+  /// Takes no new calls from now on, and ends when its current calls have ended. Only for a connection that
+  /// is up.
   void leave();
-  /// Ends it soon, whatever it has.
+  /// Ends the connection soon, with all its calls.
   void close(Status why) { session_->close(std::move(why)); }
   /// Ends it and its calls now, without a callback; also inside a callback of its session.
   void abandon() noexcept;
@@ -67,20 +68,20 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   State state() const { return state_; }
   /// Returns the state before, of one that is over.
   State ended_from() const { return ended_from_; }
-  /// Returns the session of one that came up.
+  /// Returns the session. Only for a connection that came up.
   Session& session() { return *session_; }
   /// It has reached a server.
   bool has_session() const { return session_ != nullptr; }
   std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().table().size() : 0; }
-  /// Time of the hello, of one that came up.
+  /// Time of the hello. Only for a connection that came up.
   TimePoint up_since() const { return up_since_; }
   /// The server has answered a call. Of one that is up.
   bool has_answered() const {
     return session_->calls_out().table().entered() > session_->calls_out().awaited();
   }
-  /// Calls are under way, of this side or of the server. Of one that came up.
+  /// Returns true if calls of this side or of the server are under way. Only for a connection that came up.
   bool is_used() { return in_flight() != 0 || session_->calls_in().calls().has_unanswered(); }
-  /// Returns how many calls it is to have in flight; of one that came up.
+  /// Returns the maximum number of calls in flight. Only for a connection that came up.
   std::uint32_t calls_max() { return own_calls_max(session_setup(), session_->connection()); }
   bool has_room() { return state_ == State::kUp && session_->has_room(); }
 
@@ -140,7 +141,7 @@ class PooledConnections {
     count_ = 0;
   }
   bool empty() const { return count_ == 0; }
-  /// The one that was added first; there is one.
+  /// The connection that was added first. Not when empty.
   PooledConnection& oldest() { return list_.front(); }
   std::size_t count() const { return count_; }
   /// Calls `visit(PooledConnection&)` on each, which may take it into another list.

@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-/// Says why no server can ever be reached at `url`; ok when the text alone does not tell. A server may listen
-/// at port 0, but no client connects to that port. Errors: kInvalidArgument.
+/// Returns the reason why no server can ever be reached at `url`; ok when the text alone does not tell. A
+/// server may listen at port 0, but no client connects to that port. Errors: kInvalidArgument.
 Status check_reachable(const Url& url);
 
 }  // namespace weft::detail

@@ -10,10 +10,10 @@
 
 namespace weft::detail {
 
-/// Time that a client waits before it connects again: a Backoff that goes on with each attempt that failed
-/// and with each connection that ended before it had lasted for `max`, whatever the peer did on it meanwhile.
-/// One that lasted begins anew with `min`. After a connection, unlike after a failed attempt, up to `spread`
-/// is added: who was connected to one server with many others hears of its end when they do.
+/// Time that a client waits before it reconnects: a Backoff that advances with each failed attempt and with
+/// each connection that ended before it had lasted for `max`, regardless of its traffic. A connection that
+/// lasted resets it to `min`. After a connection, unlike after a failed attempt, up to `spread` is added,
+/// because all clients of a server notice its end at the same time.
 class ReconnectWait {
  public:
   ReconnectWait(Duration min, Duration max, Duration spread)

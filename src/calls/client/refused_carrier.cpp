@@ -28,7 +28,7 @@ void RefusedCarrier::tell(const Connection& connection, Logger& logger, TimePoin
              " although both sides offer another carrier: " + refusal;
     });
   } catch (const std::bad_alloc&) {
-    // carrier_report() says it to whoever asks.
+    // carrier_report() still returns the text on request.
   }
 }
 

@@ -11,7 +11,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Many who were told the same time to wait do not come back together.
+/// Callers that were given the same wait must not all return at once.
 Duration spread(Duration told, RandomNumbers& random) {
   return saturated_sum(told, scaled(told, random.between(0, 0.25)));
 }

@@ -68,7 +68,7 @@ void Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadlin
   home_ = &home;
   home_mailbox_ = home.mailbox();
   waiter_ = &waiter;
-  // One more share than loops: nobody is told before all have theirs.
+  // One more share than loops: the completion is not reported before all loops have their shares.
   const Share own{shared_from_this()};
   try {
     board.on_each_loop(
@@ -136,7 +136,7 @@ void BroadcastCall::Ended::run(Ready* node) noexcept {
   call.part_.call_ended(call.take_failure().ok());
 }
 
-// Calls that have not ended have failed for all that anybody will know.
+// The outcome of calls that have not ended will not be known: they count as failed.
 BroadcastPart::~BroadcastPart() {
   if (share_ != nullptr) share_->outcome.failed += left_;
 }
@@ -159,7 +159,7 @@ void BroadcastPart::call_more() noexcept {
     turn.did(1);
     if (turn.is_old() && has_next()) return turn.put_off(*this);
   }
-  PeerWalk::unlink();  // its answers may take long, and peers that leave are nothing to it any more
+  PeerWalk::unlink();  // the answers may take long, and later leavers no longer matter
   has_called_all_ = true;
   if (left_ == 0) delete this;
 }

@@ -22,7 +22,7 @@ class BroadcastCall final : public PendingCall {
  public:
   explicit BroadcastCall(BroadcastPart& part);
 
-  /// Sends it; it may end by that, and `part` hears of its end later in any case.
+  /// Sends the call, which may end within this; `part` is notified of its end later in any case.
   void send(CallsOut& out, Deadline deadline) noexcept;
   using PendingCall::take_failure;
 
@@ -41,8 +41,8 @@ class BroadcastCall final : public PendingCall {
   Ended ended_{*this};
 };
 
-/// A broadcast on one loop: its calls to the peers there, begun in as many turns as it takes so that none is
-/// long. Ends by itself when they have ended, or with its place. Thread: the loop's.
+/// A broadcast on one loop: its calls to the peers there, begun over several turns so that no turn is long.
+/// Ends when all calls have ended, or with its place. Thread: the loop's.
 class BroadcastPart final : public ListHook<BroadcastPartTag>, public CallTarget, PeerWalk, Ready {
  public:
   /// Throws std::bad_alloc.

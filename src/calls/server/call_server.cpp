@@ -28,7 +28,7 @@ namespace {
 constexpr FixedFailure kStartedTwice{StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
                                      "a server is started once; make another one"};
 
-// An `accept` that throws admits nobody.
+// An `accept` that throws admits no one.
 bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
   try {
     return !options.accept || options.accept(incoming.remote_endpoint());
@@ -39,15 +39,16 @@ bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
 
 }  // namespace
 
-/// The parts of a running server. The first loop listens and deals the peers out to all.
+/// The parts of a running server. The first loop listens and distributes the peers over all loops.
 ///
 ///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
 ///
-/// A stop() in kNew, which lasts until start() has begun to listen, is kept in asked_ and done at the end of
-/// start(). mutex_ guards asked_ and each step between phases, so that stop() is either kept or done.
+/// A stop() in kNew, which lasts until start() has begun to listen, is stored in asked_ and executed at the
+/// end of start(). mutex_ guards asked_ and each step between phases, so that stop() is either stored or
+/// executed.
 ///
-/// What is left is counted in left_: each shard until it is empty, and each request to stop until it has
-/// arrived everywhere. A request that is on its way therefore finds the shards.
+/// left_ counts the remaining work: each shard until it is empty, and each request to stop until it has
+/// arrived everywhere. So the shards exist while a request is on its way.
 class CallServer::State {
  public:
   State(ServerOptions options, Transports transports)
@@ -299,9 +300,9 @@ void CallServer::State::wait_for_end() {
   }
 }
 
-// In a child of fork the threads are missing, and what they had in hand is in no state to be taken down.
-// Closed is what would keep others from listening, and, where no thread is missing, what peers wait for the
-// end of.
+// In a child of fork the threads are missing, and their state cannot be torn down. Only close the listeners,
+// which would keep others from listening, and, where no thread is missing, the connections, because peers
+// wait for their end.
 void CallServer::State::end(bool in_child) {
   if (phase_ == Phase::kNew) return;
   if (in_child) {

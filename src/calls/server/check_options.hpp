@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-/// Returns ok, or kInvalidArgument for the first option with which nothing would ever work: its name and
-/// what to do. `blocking`: a handler is registered as blocking.
+/// Returns ok, or kInvalidArgument for the first option that can never work, with its name and advice.
+/// `blocking`: a handler is registered as blocking.
 Status check_options(const ServerOptions& options, bool blocking);
 
 }  // namespace weft::detail

@@ -13,9 +13,9 @@
 
 namespace weft::detail {
 
-/// Finds loops that do not turn, and names the method that each of them took last. A thread that waits for
-/// the end of a server looks once per interval: each look posts to the loops that ran the post of the look
-/// before. Thread: one that belongs to none of the loops.
+/// Finds loops that are blocked, and names the last method that each of them began. A thread that waits for
+/// the end of a server looks once per interval: each look posts to the loops that ran the post of the
+/// previous look. Thread: not one of these loops'.
 class HeldLoops {
  public:
   static constexpr Duration kInterval = std::chrono::seconds{1};

@@ -83,7 +83,7 @@ void LoopStates::task_ended(Completion& self, TaskPromiseBase& task) noexcept {
     std::terminate();
   }
   states.task_.reset();
-  // Whoever hears of it may destroy this.
+  // The notified function may destroy this.
   if (states.made_) return std::exchange(states.made_, {})(states.failure_);
   std::exchange(states.ended_, {})();
 }

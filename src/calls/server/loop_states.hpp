@@ -26,7 +26,7 @@ using LoopStateKinds = std::vector<std::unique_ptr<LoopStateKind>>;
 /// Thread: the loop's, inside a turn; made and destroyed anywhere while it is new or gone.
 class LoopStates final : private Completion, private Timer {
  public:
-  /// All outlive this. `logger` is told when the end takes long.
+  /// All outlive this. `logger` reports when the end takes long.
   LoopStates(Loop& loop, const LoopStateKinds& kinds, Logger& logger);
   ~LoopStates() { WEFT_ASSERT(empty(), "the states of a loop end before their server"); }
   LoopStates(const LoopStates&) = delete;

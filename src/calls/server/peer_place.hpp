@@ -16,7 +16,7 @@
 namespace weft::detail {
 
 /// The connected peers of one loop, for a PeerBoard: the sessions of a server's shard, as long as that
-/// exists. Thread: the loop's, but for what says otherwise.
+/// exists. Thread: the loop's, except where stated.
 class PeerPlace final {
  public:
   /// `sessions` are looked at until close().
@@ -26,10 +26,10 @@ class PeerPlace final {
   PeerPlace(const PeerPlace&) = delete;
   PeerPlace& operator=(const PeerPlace&) = delete;
 
-  /// The shard ends; no session is left. Broadcasts end with what they know.
+  /// The shard ends; no session is left. Broadcasts end with the results so far.
   void close() noexcept;
 
-  /// Takes a session that has heard its peer's hello, and one that has ended.
+  /// Adds a session that has received its peer's hello, and removes one that has ended.
   void joined(Session& session) noexcept;
   void left(Session& session) noexcept;
 
@@ -41,7 +41,8 @@ class PeerPlace final {
       if (session.ready()) visit(session);
     });
   }
-  /// Begins `walk` along those that have joined. It must be destroyed before this, and is over after close().
+  /// Begins `walk` along the sessions that have joined. It must be destroyed before this, and is over after
+  /// close().
   void begin(PeerWalk& walk) noexcept;
   /// Keeps a broadcast until it has ended.
   void keep(std::unique_ptr<BroadcastPart> part) noexcept { broadcasts_.push_back(*part.release()); }

@@ -10,8 +10,9 @@ namespace weft::detail {
 
 struct PeerWalkTag;
 
-/// A walk along the peers of one loop that may take many turns, while peers come and go. Each that was there
-/// when it began is met once, the oldest first, or is told of when it leaves before that. Thread: the loop's.
+/// A walk along the peers of one loop that may take many turns, while peers come and go. Each peer that was
+/// present at the beginning is either visited once, the oldest first, or reported when it leaves before that.
+/// Thread: the loop's.
 class PeerWalk : public ListHook<PeerWalkTag> {
  public:
   PeerWalk() = default;
@@ -50,7 +51,7 @@ class PeerWalk : public ListHook<PeerWalkTag> {
   /// `session` leaves before it was met.
   virtual void on_missed(Session& session) noexcept = 0;
 
-  // Only at peers, for nobody tells of the end of a session that is none yet.
+  // Only at peers, because the end of a session that is not a peer yet is not reported.
   void stop_at(Session* session) noexcept {
     while (session != nullptr && !session->seat().is_counted()) session = sessions_->after(*session);
     next_ = session != nullptr && connection_id_of(*session) <= newest_ ? session : nullptr;

@@ -18,8 +18,8 @@
 
 namespace weft::detail {
 
-/// Loops of a server, each with a thread of its own, or the one loop of the user's; and the objects that the
-/// user wants on each. Thread: the server's owner's, but for what says otherwise.
+/// Loops of a server, each with its own thread, or the user's single loop; and the objects that the user
+/// wants on each of them. Thread: the server's owner's, except where stated.
 class ServerLoops {
  public:
   ServerLoops() = default;
@@ -29,7 +29,7 @@ class ServerLoops {
 
   void add_state(std::unique_ptr<LoopStateKind> kind) { kinds_.push_back(std::move(kind)); }
 
-  /// Starts the threads. What it began is ended by stop(), also when it fails. Throws std::bad_alloc.
+  /// Starts the threads. stop() must be called even when this fails. Throws std::bad_alloc.
   Result<void> start(const ServerOptions& options);
   /// Makes the states, on one loop after the other; the same about failures.
   Result<void> make_states();
@@ -37,7 +37,7 @@ class ServerLoops {
   void end_states(std::size_t index, UniqueFunction<void()> ended) noexcept {
     loops_[index]->states.end(std::move(ended));
   }
-  /// Ends what states are left, and the threads. The loops stay, for the ends of what belongs to them.
+  /// Ends the remaining states, and the threads. The loops stay, because objects on them are destroyed later.
   void stop();
   void clear() { loops_.clear(); }
 

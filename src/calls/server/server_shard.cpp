@@ -17,8 +17,8 @@ constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 /// The same for the first time: handlers that obey their cancel have ended by then.
 constexpr Duration kFirstHeldCallReport = std::chrono::seconds{1};
 
-/// The two sides could not agree on TLS, or on a carrier. Either of them may be set up wrongly, so people
-/// have to see it, and anybody can cause it as often as he connects, so it goes by the log of faults.
+/// The two sides could not agree on TLS, or on a carrier. Either of them may be configured wrongly, so the
+/// operator must see it; and any client can cause it at any rate, so it goes through the log of faults.
 bool is_disagreement(const Status& why) {
   return why.layer() == Layer::kTransport &&
          (why.code() == StatusCode::kUnauthenticated || why.code() == StatusCode::kFailedPrecondition);

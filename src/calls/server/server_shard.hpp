@@ -35,12 +35,12 @@ class ServerShard final : private SessionOwner, private Timer {
 
   void adopt(std::unique_ptr<Incoming> incoming) noexcept;
 
-  /// Says goaway to every peer, waits for them to leave for at most `grace`, then closes what is left and
-  /// cancels what still runs. `stopped` is called once, when no session and no handler is left. Again it may
-  /// only shorten the grace; that `stopped` is not called.
+  /// Sends a goaway to every peer, waits at most `grace` for them to leave, then closes the remaining
+  /// connections and cancels the running handlers. `stopped` is called once, when no session and no handler
+  /// is left. A second call can only shorten the grace; its `stopped` is not called.
   void stop(Duration grace, UniqueFunction<void()> stopped);
 
-  /// Closes every connection at once and tells nobody: in a child of fork.
+  /// Closes every connection at once without a notification, in a child of fork.
   void drop_sessions() noexcept {
     sessions_.clear();
     graveyard_.clear();
@@ -64,7 +64,7 @@ class ServerShard final : private SessionOwner, private Timer {
   void on_timer() override;
 
   void begin_session(Incoming& incoming);
-  /// Calls a hook of the user's; what that throws ends the connection.
+  /// Calls a user hook; an exception of it ends the connection.
   void tell(PeerVisit& hook, Session& session) noexcept;
   void reap();
   void destroy_ended();

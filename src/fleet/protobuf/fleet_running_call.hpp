@@ -14,8 +14,8 @@
 
 namespace weft::protobuf::detail {
 
-/// A Channel's call of a fleet. Each attempt has the bytes of the one request, and an answer of its own,
-/// which the caller's response becomes once the call is decided: an attempt that lost leaves nothing there.
+/// A Channel's call of a fleet. Each attempt uses the bytes of the one request, and has an answer of its own.
+/// The answer of the deciding attempt is moved to the caller's response: other attempts leave nothing there.
 class FleetRunningCall final : public RunningCall,
                                private weft::detail::Completion,
                                private weft::detail::Ready,

@@ -8,7 +8,7 @@ class Printer;
 }
 }  // namespace google::protobuf
 
-/// The parts of what is generated for one service.
+/// The parts of the code generated for one service.
 namespace weft::protobuf {
 
 void write_server_class(const google::protobuf::ServiceDescriptor& service,

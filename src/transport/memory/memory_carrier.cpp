@@ -43,7 +43,7 @@ void MemoryCarrier::shut() {
   loop_.disarm(delay_timer_);
 }
 
-// Notes what is on its way, and when it arrives.
+// Records data in flight, and its time of arrival.
 void MemoryCarrier::look() {
   if (faults_.delay <= Duration::zero()) return;
   const Arrived now = link_->arrived(end_);

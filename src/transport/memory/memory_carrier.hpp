@@ -50,7 +50,7 @@ class MemoryCarrier final : public BaseCarrier {
   const MemoryFaults& faults_;
   std::uint64_t received_ = 0;
   bool detached_ = false;
-  // With a delay: what has arrived for us, and what is still on its way.
+  // With a delay: the data that has arrived for us, and the data still in flight.
   Arrived visible_;
   std::deque<Delayed> delayed_;
   DelayTimer delay_timer_{*this};

@@ -28,8 +28,8 @@ struct Arrived {
   friend bool operator==(const Arrived&, const Arrived&) = default;
 };
 
-/// Two pipes between two ends, each of which belongs to a loop. Everything is guarded by one lock, except
-/// that the pointer to an end's carrier is touched on that end's loop only.
+/// Two pipes between two ends; each end belongs to a loop. One lock guards everything except the pointer to
+/// an end's carrier, which is used on that end's loop only.
 class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
  public:
   MemoryLink(const MemoryOptions& options, Url url);
@@ -42,13 +42,13 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   /// The end sends and receives no more. Thread: its loop's.
   void detach(End end);
 
-  /// Takes as much as there is room for; 0 when the pipe is full (the end hears when that changes), -1 when
-  /// it is broken.
+  /// Takes as many bytes as there is room for; 0 when the pipe is full (the end is notified when that
+  /// changes), -1 when it is broken.
   std::int64_t send(End end, Bytes bytes);
   void end_sending(End end);
 
   Arrived arrived(End end);
-  /// Copies out what is there, up to `limit` bytes since the beginning.
+  /// Copies out available bytes, up to `limit` bytes since the beginning.
   std::size_t receive(End end, MutableBytes into, std::uint64_t limit);
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kBacklogMax = 4096;
 
-// The server's end of a link that nobody has adopted yet.
+// The server's end of a link that was not adopted yet.
 class MemoryIncoming final : public detail::Incoming {
  public:
   explicit MemoryIncoming(std::shared_ptr<MemoryLink> link) : link_(std::move(link)) {}
@@ -143,7 +143,7 @@ MemoryListener::~MemoryListener() {
   refused.swap(backlog_->waiting);
 }
 
-// Queues the server's end of `link`; false when nobody takes it.
+// Queues the server's end of `link`; returns false when no listener takes it.
 bool offer(const std::shared_ptr<Backlog>& backlog, std::shared_ptr<MemoryLink> link) {
   auto incoming = std::make_unique<MemoryIncoming>(std::move(link));
   const std::lock_guard lock{backlog->mutex};

@@ -58,7 +58,7 @@ class Circuit final : public std::enable_shared_from_this<Circuit>, private Time
   Moved receive(End end, std::span<const iovec> into);
   void end_sending(End end);
 
-  /// The end's program has died. Its peer finds a reset if it is `told`.
+  /// The end's program has died. Its peer gets a reset if it is `told`.
   void crash(End end, bool told);
   /// The end's host goes on after it was stopped.
   void resume(End end);

@@ -16,10 +16,10 @@
 namespace weft::detail::tcp {
 
 /// Awaits a connection to the first of several addresses that answers (RFC 8305, "happy eyeballs"): they are
-/// tried in turns of their families, each 250 ms after the one before it, or at once when that has
-/// failed. The first that connects wins, and the others are closed. Gives the attempt that won.
-/// Cancel: total. Dropping the coroutine is as good as a cancel. Errors: kDeadlineExceeded; else the code
-/// that all addresses agree on, or kUnavailable. The text names each address and what became of it.
+/// tried alternating between their families, each 250 ms after the previous one, or at once when that has
+/// failed. The first that connects wins, and the others are closed. Returns the winning attempt. Cancel:
+/// total. Dropping the coroutine has the same effect as a cancel. Errors: kDeadlineExceeded; otherwise the
+/// code common to all addresses, or kUnavailable. The text lists each address with its failure.
 class ConnectRace final : private ConnectAttemptOwner, private Timer, private CancelListener {
  public:
   /// `options` outlive it; there is at least one address.

@@ -17,7 +17,7 @@ namespace weft::detail::tcp {
 inline constexpr FixedFailure kNoMemoryForAddresses{StatusCode::kResourceExhausted, Layer::kTransport,
                                                     Retry::kBackoff, "out of memory for a name's addresses"};
 
-/// Hears the end of a search, on its loop.
+/// Notified of the end of a search, on its loop.
 class SearchListener {
  public:
   /// `found` is valid during the call.
@@ -27,8 +27,8 @@ class SearchListener {
   ~SearchListener() = default;
 };
 
-/// One search for the addresses of a name, which cannot be stopped, and those who wait for it: each may leave
-/// at any time, and waits for nothing then. Thread: any, but where it says otherwise.
+/// One search for the addresses of a name, which cannot be stopped, and its waiting callers: each may leave
+/// at any time without waiting. Thread: any, except where stated.
 class Search : public std::enable_shared_from_this<Search> {
  public:
   /// A waiting caller. `listener` is read on the loop's thread only, and null once the caller has left.
@@ -51,9 +51,9 @@ class Search : public std::enable_shared_from_this<Search> {
   bool ended_ = false;
 };
 
-/// Asks for the addresses of names, each question on a thread of its own, because that blocks. Who asks for a
-/// name that is being looked up joins that search: so a resolver that does not answer holds one thread for
-/// each name, however often it is asked. Thread: any.
+/// Resolves names, each search on a thread of its own, because that blocks. A caller that asks for a name
+/// with a search under way joins that search: so a resolver that does not answer occupies one thread for each
+/// name, regardless of the number of callers. Thread: any.
 class Resolver {
  public:
   explicit Resolver(std::shared_ptr<HostNames> names) : names_(std::move(names)) {}

@@ -22,8 +22,8 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-/// The addresses that `url` names without asking anybody: a numeric host, "localhost" or a path.
-/// An empty list: the host is a name, which has to be looked up. Errors: kInvalidArgument.
+/// The addresses in `url` that need no lookup: a numeric host, "localhost" or a path. An empty list: the host
+/// is a name, which must be resolved. Errors: kInvalidArgument.
 Result<std::vector<SocketAddress>> addresses_of(const Url& url);
 
 /// The addresses that the system's resolver knows for `host`. Blocks. Errors: kUnavailable.

@@ -37,7 +37,7 @@ bool is_socket(const std::string& path) {
   return ::lstat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode);
 }
 
-// A server whose queue is full is there too: only a refusal says that nothing listens.
+// A server with a full queue exists too: only a refusal means that there is no listener.
 bool is_listened_on(const SocketAddress& address) {
   const auto probe = open_socket(AF_UNIX);
   return !probe.ok() || ::connect(probe->fd(), address.get(), address.length) == 0 || errno != ECONNREFUSED;

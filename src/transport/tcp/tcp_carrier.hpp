@@ -42,7 +42,7 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
   Loop& loop_;
   Socket socket_;
   const ForkMark made_in_;
-  /// The peer has ended its side, or will be found to have: read on until the end is there.
+  /// The peer has ended its side, or is about to: read on until the end.
   bool hangup_ = false;
   const bool unix_;
   const std::string local_;

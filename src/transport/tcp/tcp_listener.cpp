@@ -35,8 +35,8 @@ class TcpIncoming final : public Incoming {
   const SocketAddress local_;
 };
 
-// What accept says about one peer that is gone already, or about the way to it: the next may be well. Every
-// other error may last: no descriptors, no memory, a filter that forbids it, a socket that listens no more.
+// Errors of accept about a single peer, or the route to it: the next accept may succeed. Every other error
+// may last: no descriptors, no memory, a filter that forbids it, a socket that no longer listens.
 bool is_about_one_peer(int error) {
   switch (error) {
     case EINTR:
@@ -139,7 +139,7 @@ void TcpListener::accept_some() {
   loop_.at_turn_end(*this);
 }
 
-// False, and the peer is let go, when memory is out.
+// Returns false, and drops the peer, when memory is exhausted.
 bool TcpListener::hand_over(Socket socket, const SocketAddress& peer) {
   try {
     on_incoming_(std::make_unique<TcpIncoming>(std::move(socket), peer, address_));

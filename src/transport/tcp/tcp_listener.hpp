@@ -13,9 +13,9 @@
 
 namespace weft::detail::tcp {
 
-/// Accepts in batches, at most one between two flushes: what new connections have to say is sent, and its
-/// memory free, before more come. When the system has no descriptor left, or refuses for any other reason
-/// that may last, it waits a while and tries again; the peers wait in the backlog meanwhile.
+/// Accepts in batches, at most one between two flushes: output of new connections is sent, and its memory
+/// freed, before more are accepted. When the system has no descriptor left, or refuses for any other lasting
+/// reason, it waits a while and tries again; the peers wait in the backlog meanwhile.
 class TcpListener final : public Listener, private FdWatch, private Timer, private TurnEndHook {
  public:
   static Result<std::unique_ptr<Listener>> make(Loop& loop, const Url& url, const TcpOptions& options);

@@ -49,7 +49,7 @@ void UnixCarrier::look_no_more() noexcept {
   came_.clear();
 }
 
-// The system ends a receive behind bytes that came with descriptors: a short one does not say that there is
+// The system ends a receive after bytes that carry descriptors: a short receive does not mean that there is
 // no more.
 Moved UnixCarrier::receive_with_descriptors(std::span<const iovec> into) {
   if (in_child()) return Moved::failed(EPIPE);

@@ -16,7 +16,7 @@ class CipherBuffer {
 
   bool empty() const noexcept { return begin_ == end_; }
   Bytes bytes() const noexcept { return {data() + begin_, end_ - begin_}; }
-  /// Sees to a chunk, of `at_least` bytes if none is there. False when memory is out.
+  /// Provides a chunk, of `at_least` bytes if there was none. Returns false when memory is exhausted.
   bool open(std::size_t at_least) noexcept;
   /// The memory behind the last byte, which open() has seen to.
   MutableBytes room() const noexcept { return {data() + end_, chunk_ ? chunk_->capacity() - end_ : 0}; }

@@ -22,8 +22,8 @@ class CipherPipe {
   void on_readable() noexcept { drained_ = false; }
   /// Drops incoming bytes, for a while. Returns false when no more bytes follow.
   bool drop_input() noexcept;
-  /// Returns why the base failed behind the end that TLS told; zero when it did not, or ended as it should.
-  /// Bytes that come there are of no use to anybody, and are dropped.
+  /// Returns the error of the base after the end announced by TLS; zero when it did not fail, or ended
+  /// properly. Bytes that arrive there are dropped.
   int error_behind_end() noexcept;
   /// Receives unencrypted bytes: first the bytes in `kept`, which arrived before the protocol was known.
   Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, std::span<const iovec> landing);

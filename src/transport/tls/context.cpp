@@ -208,7 +208,7 @@ Status use_protocols(SSL_CTX& context, const TlsOptions& options, Side side) {
   return {};
 }
 
-// 112 bits of security: weaker keys are refused, the peer's and this side's, whatever the system's settings.
+// 112 bits of security: weaker keys of both sides are refused, regardless of the system's settings.
 constexpr int kSecurityLevel = 2;
 
 // One ticket for each handshake: a client that connects again uses it, and gets the next.

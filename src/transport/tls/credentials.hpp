@@ -24,9 +24,9 @@ class Credentials {
   const TlsOptions& options() const noexcept { return options_; }
   Tally& tally() noexcept { return tally_; }
 
-  /// Returns what a handshake of a server begins with now. Looks at the files if that is due, which blocks
-  /// for as long as reading takes if they have changed; who comes meanwhile takes the last ones. Errors:
-  /// those of make_server_contexts(), when nothing good was read yet.
+  /// Returns the state for a server's handshake that begins now. Checks the files if that is due, and blocks
+  /// while changed ones are read; concurrent handshakes use the previous state. Errors: those of
+  /// make_server_contexts(), when no valid files were read yet.
   Result<std::shared_ptr<ServerNames>> server(TimePoint now);
   /// The same for a client.
   Result<std::shared_ptr<ClientContext>> client(TimePoint now);

@@ -23,7 +23,7 @@ HandshakeGate::HandshakeGate(std::shared_ptr<Credentials> credentials, std::stri
   }
 }
 
-// The address first, so that one that comes too often takes nothing from the others.
+// The limit of the address first, so that an address above its limit takes nothing from the shared one.
 bool HandshakeGate::admits(const std::string& endpoint, TimePoint now) noexcept {
   const bool admitted = (!of_address_ || of_address_->take(now, address_key(endpoint)) == Duration{}) &&
                         (!all_ || all_->try_take(now));

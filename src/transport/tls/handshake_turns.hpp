@@ -12,8 +12,8 @@ class Loop;
 
 namespace weft::detail::tls {
 
-/// Turns of all handshakes of one loop, one step in each turn of the loop: however many are under way, a call
-/// of another connection waits for one step. A step takes up to a millisecond. Thread: the loop's.
+/// Turns of all handshakes of one loop, one step in each turn of the loop: a call of another connection waits
+/// for at most one step. A step takes up to a millisecond. Thread: the loop's.
 class HandshakeTurns final : public std::enable_shared_from_this<HandshakeTurns>,
                              private ExecutorLocal,
                              private Ready {

@@ -3,7 +3,8 @@
 
 namespace weft::detail::tls {
 
-// Looks at all of them, which is nothing beside what each costs: no table that a stranger could fill.
+// Examines all handshakes, which costs little compared with one of them; a table of addresses could be filled
+// by strangers.
 void Handshakes::enter(Handshake& handshake) noexcept {
   Handshake* oldest = nullptr;
   std::size_t of_address = 0;

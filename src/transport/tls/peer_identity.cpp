@@ -19,7 +19,7 @@ struct FreeBytes {
   void operator()(unsigned char* bytes) const noexcept { OPENSSL_free(bytes); }
 };
 
-// All of its bytes, a zero among them too: Identity takes no such name, and none is cut at one.
+// All bytes, including zeros: Identity refuses such a name, and no name is cut at a zero.
 std::string asn1_text(const ASN1_STRING& string) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(&string)),
           static_cast<std::size_t>(ASN1_STRING_length(&string))};

@@ -123,7 +123,7 @@ void TlsCarrier::work() noexcept {
   }
 }
 
-// True when bytes may go through. The first who asks begins the handshake.
+// Returns true when bytes may pass. The first call begins the handshake.
 bool TlsCarrier::is_open() noexcept {
   if (state_ == State::kMade) {
     state_ = State::kShaking;
@@ -317,7 +317,7 @@ void TlsCarrier::end_if_due() noexcept {
   pipe_.base().end_sending();
 }
 
-// The peer has to hear the end in TLS's words, so that is part of what leaves.
+// The peer needs TLS's own end, so that is part of the output to be sent.
 bool TlsCarrier::all_left() const {
   return state_ != State::kOpen || ending_ == Ending::kLeft || pipe_.send_error() != 0;
 }
@@ -396,7 +396,7 @@ void TlsCarrier::on_pushed_out() noexcept {
   fail(Status::of<kPushedOut>(), &terms_.tally().pushed_out);
 }
 
-// The owner hears it in a turn of its own, because this may be within a call of it.
+// The owner is notified in a turn of its own, because this may run within one of its calls.
 void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
   if (state_ >= State::kLingering) return;
   if (state_ == State::kShaking) Tally::count(counter != nullptr ? *counter : terms_.tally().of(why));

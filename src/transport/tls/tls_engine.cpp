@@ -16,13 +16,13 @@ namespace weft::detail::tls {
 namespace {
 
 constexpr std::size_t kRecordBytes = 16 * 1024;
-// A record and what a cipher adds to it: 29 bytes at most, to each of 32 records where the peer has asked for
-// such of 512 bytes. Behind this nothing is encrypted that has no room.
+// A record and the overhead of a cipher: at most 29 bytes, for each of 32 records where the peer has asked
+// for records of 512 bytes. Nothing is encrypted without room for it.
 constexpr std::size_t kRecordRoom = kRecordBytes + 1024;
 // Alerts, key updates.
 constexpr std::size_t kWordsRoom = 4 * 1024;
-// OpenSSL asks twice for each record. A peer that sends more of them without a byte for us, key updates say,
-// only wants to keep us busy: each costs this side some microseconds, and the peer none.
+// OpenSSL asks twice for each record. A peer that sends more records without data, such as key updates, only
+// wants to keep us busy: each costs this side some microseconds.
 constexpr int kAsksMax = 2 * 64;
 
 constexpr FixedFailure kNothingButWords{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
@@ -121,7 +121,7 @@ bool TlsEngine::open() noexcept {
     SSL_set_connect_state(ssl_.get());
   } else {
     SSL_set_accept_state(ssl_.get());
-    // A client that has to prove its identity hears nothing before it has.
+    // A client that must prove its identity gets no data before that.
     if (SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE) greeting_ = Greeting::kToCome;
   }
   return true;

@@ -37,7 +37,7 @@ class TlsEngine final : public BaseSecret {
   TlsEngine& operator=(const TlsEngine&) = delete;
   ~TlsEngine();
 
-  /// Gives OpenSSL the way to the buffers. False when memory is out.
+  /// Connects OpenSSL to the buffers. Returns false when memory is exhausted.
   bool open() noexcept;
 
   CipherBuffer& input() noexcept { return input_; }
@@ -53,9 +53,9 @@ class TlsEngine final : public BaseSecret {
   Outcome read(MutableBytes into, std::size_t& got) noexcept;
   /// Little is in output(), and a record has room behind it.
   bool takes_more() const noexcept;
-  /// Encrypts from the beginning of `from` as much as output() has room for, in records as long as they get.
-  /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty, or
-  /// takes_more().
+  /// Encrypts the beginning of `from`, as much as output() has room for, in records as long as possible.
+  /// kDone: `taken` bytes, and their memory is returned to the caller; at least one when output() was empty,
+  /// or takes_more().
   Outcome write(std::span<const iovec> from, std::size_t& taken) noexcept;
   /// Tells the peer that no more comes.
   void end() noexcept;

@@ -22,7 +22,7 @@ struct ActiveMessageHeader {
   std::uint32_t key = 0;
 };
 
-/// The id of all of them; nobody else uses our workers.
+/// The id of all messages; our workers have no other users.
 inline constexpr unsigned kActiveMessageId = 0;
 inline constexpr std::size_t kActiveMessageHeaderBytes = kMessageHeaderBytes + 8;
 

@@ -47,7 +47,7 @@ void BringUpRoom::let_in() noexcept {
   guest.on_place(true);
 }
 
-// The timer runs while others wait, for the one who came in first.
+// The timer runs while others wait, for the oldest guest.
 void BringUpRoom::watch() noexcept {
   if (waiting_.empty() || inside_.empty()) {
     if (armed()) loop_.disarm(*this);

@@ -11,18 +11,18 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// Bounds how many peers of a loop are brought up at a time, where each of them costs a worker of its own
-/// (UcxErrorMode::kNone) before it has been heard. The others wait for their turn, in order; when it comes,
-/// each has a turn of the loop for itself. While others wait, a guest that has had a place for long enough to
-/// be heard loses it: a few who are silent do not keep the honest ones out. Thread: the loop's.
+/// Limits the number of peers of a loop that are brought up at the same time, where each needs a worker of
+/// its own (UcxErrorMode::kNone) before its first message. The others wait in order, and begin in separate
+/// turns of the loop. While others wait, a guest that has been silent for too long loses its place: a few
+/// silent peers do not keep the honest ones out. Thread: the loop's.
 class BringUpRoom final : private Ready, private Timer {
  public:
   struct GuestTag;
   /// A peer that is brought up. Leaves the room before it ends.
   class Guest : public ListHook<GuestTag> {
    public:
-    /// `given`: it has a place now, after an enter() that said no; else it has lost its place, because others
-    /// wait and it was not heard in its time.
+    /// `given`: it has a place now, after an enter() that returned false; otherwise it has lost its place,
+    /// because others wait and it was silent for too long.
     virtual void on_place(bool given) noexcept = 0;
 
    protected:
@@ -39,7 +39,7 @@ class BringUpRoom final : private Ready, private Timer {
 
   /// True: `guest` has a place until it leaves. False: it waits, until on_place() or until it leaves.
   bool enter(Guest& guest) noexcept;
-  /// The peer was heard, or has ended. Again is no change.
+  /// The peer has sent a message, or has ended. Calling it again has no effect.
   void leave(Guest& guest) noexcept;
 
  private:

@@ -27,7 +27,7 @@ class CarrierOperation {
   /// UCX may call the completion from now on. Its answer to the call follows, by answered().
   void begin(std::size_t bytes) noexcept;
   /// Records UCX's answer. Returns UCS_INPROGRESS while the operation is under way or its result must be
-  /// fetched; otherwise UCX holds nothing of it.
+  /// fetched; otherwise UCX does not use its memory.
   ucs_status_t answered(ucs_status_ptr_t answer) noexcept;
   /// UCX is finished with it, or touches nothing of it any more.
   void complete(ucs_status_t status) noexcept;

@@ -10,18 +10,18 @@
 
 namespace weft::detail::ucx_carrier {
 
-/// The conversation with the peer, as far as the parts of a carrier share it: who may send what, and how it
-/// fails. What happens inside of UCX is only noted here; `told` runs in the loop soon after, and tells it.
+/// The state that the parts of a carrier share: the credit for messages, and the failure. Events inside of
+/// UCX are only recorded here; `told` runs in the loop soon after, and reports them.
 class Conversation {
  public:
-  /// `told` belongs to the carrier, and ends after this.
+  /// `told` belongs to the carrier, and outlives this.
   Conversation(Loop& loop, Ready& told);
 
   MessageProtocol& protocol() noexcept { return protocol_; }
   const MessageProtocol& protocol() const noexcept { return protocol_; }
   Loop& loop() const noexcept { return loop_; }
 
-  /// There is something to be told.
+  /// Schedules the report of events.
   void touch() noexcept {
     if (!over_ && !told_.is_scheduled()) loop_.schedule(told_);
   }

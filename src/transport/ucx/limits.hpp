@@ -25,16 +25,17 @@ inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
 inline constexpr Duration kReclaimAtLeast = std::chrono::microseconds{250};
 /// Messages that may stay in UCX's own memory, which is a whole buffer for each; more are copied.
 inline constexpr std::size_t kHeldMessagesMax = 64;
-/// A small call and what goes with it fit an element of the shared memory's queue. Measured: 128 bytes echoed
-/// take 1.4 us instead of 1.8. UCX takes the peer's to be the same, so it is a part of the messages' version.
+/// Lets a small call with its overhead fit an element of the shared memory's queue. Measured: 128 bytes
+/// echoed take 1.4 us instead of 1.8. UCX assumes the same size at the peer, so it is part of the version of
+/// the messages.
 inline constexpr std::size_t kSharedMemoryElementBytes = 512;
 /// Size of the parts in which lists of runs go over UCX's TCP. Measured: a 4 KiB block in a list takes half
 /// as long as with UCX's own 8 KiB.
 inline constexpr std::size_t kTcpSegmentBytes = 64 * 1024;
 /// Number of messages of a worker that may be looked at in UCX's own memory at a time; more are copied.
 inline constexpr std::size_t kLentMessagesMax = 256;
-/// Number of parts that may be in the inbox: the one that lands, and the next, whose sender may hear first
-/// that it has.
+/// Number of parts that may be in the inbox: the one that lands, and the next, because its sender may be
+/// notified first.
 inline constexpr std::uint32_t kPartsMax = 2;
 /// Number of asks that may wait in the inbox: each is followed by the bytes of a whole attachment.
 inline constexpr std::uint32_t kAsksMax = 4096;

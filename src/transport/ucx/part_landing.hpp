@@ -25,9 +25,9 @@ class PartLanding {
   explicit PartLanding(Conversation& conversation) noexcept
       : operation_(conversation, CarrierOperation::Ends::kWhenFetched) {}
 
-  /// Chooses where `part` goes: into `landing`, where that is worth it, and else to memory of our own; that
-  /// is what `part` has from now on, nothing when all of it lands. False when memory is out: all is as
-  /// before.
+  /// Chooses the memory for `part`: in `landing`, where that is worth it, otherwise our own. `part` is then
+  /// updated to our memory, or to none when all of it lands. Returns false, without a change, when memory is
+  /// exhausted.
   bool place(Arrival& part, std::span<const iovec> landing) noexcept;
   /// Receives the placed part out of `descriptor`, which belongs to UCX again afterwards. Returns
   /// UCS_INPROGRESS, or an error.

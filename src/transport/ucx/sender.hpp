@@ -50,7 +50,7 @@ class Sender {
   void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
   /// True when both ends have acknowledged everything and UCX holds no memory of ours. A side may close its
-  /// endpoint only then, because UCX cancels whatever is still landing at the other side.
+  /// endpoint only then, because UCX cancels transfers that are still landing at the other side.
   bool all_left() const noexcept;
   bool anything_flies() const noexcept;
   /// The worker is gone, and UCX with it.

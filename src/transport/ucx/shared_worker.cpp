@@ -85,8 +85,8 @@ void SharedWorker::on_chunk_returned(MutableBytes memory) noexcept {
   self_.reset();
 }
 
-// What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
-// when the worker ends before that. What waits for a peer is not waited for.
+// Reads of a peer's memory by UCX itself (cma) continue after their landing has failed, and UCX asserts if
+// the worker ends before them. Operations that depend on a peer are not waited for.
 void SharedWorker::let_copies_end() {
   const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
   unsigned idle = 0;

@@ -25,13 +25,13 @@ struct Place {
   std::uint32_t key = 0;
 };
 
-/// The carriers of one loop that share a worker, and so share its fate: all of the loop's in
-/// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
+/// The carriers of one loop that share a worker, and with it its failures: all carriers of the loop in
+/// UcxErrorMode::kPeer, one in kNone. Destroyed with the last of them. Thread: the loop's.
 ///
-/// Memory of UCX's that was lent to be looked at keeps this, and so the worker, until it is back.
+/// UCX memory that is lent to readers keeps this, and so the worker, alive until it is returned.
 ///
-/// Over shared memory all peers send into one queue. One that dies in the middle of a message leaves a place
-/// in it that is never filled, and nothing behind it can be received: a worker that is stuck so is given up.
+/// Over shared memory all peers send into one queue. A peer that dies in the middle of a message leaves an
+/// entry in it that is never filled, and nothing after it can be received: such a worker is abandoned.
 class SharedWorker final : private ChunkLender,
                            private Timer,
                            public std::enable_shared_from_this<SharedWorker> {

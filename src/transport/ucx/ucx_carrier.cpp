@@ -135,8 +135,8 @@ Status UcxCarrier::begin(std::string_view peer_address) {
   return {};
 }
 
-// What UCX said inside progress, told outside of it. What arrived comes first: the failure that a peer's end
-// looks like may stand behind its last bytes.
+// Reports the events of UCX outside of its progress. Arrived data comes first: the failure that indicates a
+// peer's end may follow its last bytes.
 void UcxCarrier::tell() {
   MessageProtocol& protocol = conversation_.protocol();
   sender_.send_control();
@@ -148,7 +148,7 @@ void UcxCarrier::tell() {
   inbox_.keep_own_copies();
   if (!conversation_.is_over() && sender_.take_writable()) owner().on_writable();
   if (conversation_.is_over() || (!conversation_.is_lost() && !protocol.ended())) return;
-  // After the peer's end only our own bytes can be lost, and send() says so.
+  // After the peer's end only our own bytes can be lost, and send() reports that.
   if (conversation_.is_lost() && (!protocol.end_arrived() || protocol.misbehaves())) {
     return owner().on_failed(conversation_.failure());
   }

@@ -77,7 +77,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   void close_endpoint() noexcept;
 
   const Provider& provider_;
-  /// Owner until the peer was heard.
+  /// Owner until the peer's first message.
   CarrierEndOwner* bring_up_;
   const Capabilities capabilities_;
   Told told_{*this};

@@ -9,8 +9,8 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Bytes at the front of the send order that have been started, as a queue of spans: offers, each of which
-/// keeps its memory registered, and bytes already sent in messages.
+/// Bytes at the front of the send order that have been started, as a queue of spans: offers, which keep their
+/// memory registered, and bytes already sent in messages.
 ///
 ///   done <-take_done()-- | offered | sent | offered | offered | sent | ... | <-add_offer(), add_sent()--
 ///

@@ -24,7 +24,7 @@ struct CarrierTerms {
     store_le(to, message_bytes);
     store_le(to + 4, granted);
   }
-  /// Takes at least kEncodedBytes. Errors: kInvalidArgument for what no end says.
+  /// Takes at least kEncodedBytes. Errors: kInvalidArgument for invalid terms.
   static Result<CarrierTerms> decode(Bytes from) {
     const CarrierTerms terms{load_le<std::uint32_t>(from.data()), load_le<std::uint32_t>(from.data() + 4)};
     if (terms.message_bytes < kMessageBytesMin || terms.message_bytes > kMessageBytesMax ||

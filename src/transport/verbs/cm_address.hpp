@@ -13,8 +13,8 @@
 
 namespace weft::detail::verbs_carrier {
 
-/// Token by which a listener of rdma_cm knows the one connection that a request belongs to: random, told to
-/// one peer on its base carrier, good for one request.
+/// Token by which a listener of rdma_cm finds the connection of a request: random, sent to one peer on its
+/// base carrier, valid for one request.
 using CmToken = std::array<std::byte, 16>;
 
 /// Says where the listening side waits, and for what.

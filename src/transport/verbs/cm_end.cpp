@@ -26,7 +26,7 @@ int milliseconds(Duration time) {
 constexpr FixedFailure kNoMemoryToComeUp{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                          "out of memory to bring RDMA up"};
 
-// Does what an event of the connection manager asks for, where nothing may be thrown.
+// Handles an event of the connection manager, where nothing may be thrown.
 template <typename Work>
 Status without_throwing(Work work) noexcept {
   try {
@@ -295,8 +295,9 @@ Status CmEnd::finish() {
   return hub_->driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
 }
 
-// What the peer sent before it went is there already. That it went is the base carrier's to say, which tells
-// an end in order from a death, and may say it later than rdma_cm does: here only the connection is answered.
+// Data that the peer sent before it went has arrived already. The base carrier reports the end itself: it
+// distinguishes a proper end from a death, and may report it later than rdma_cm; here only the connection is
+// ended.
 void CmEnd::ended(const verbs::CmEvent& event) {
   if (state_ != State::kConnected) return fail(status_of(event));
   if (event.kind == Kind::kDisconnected) return connection_.end();
@@ -304,7 +305,7 @@ void CmEnd::ended(const verbs::CmEvent& event) {
   carrier_->fail(status_of(event));
 }
 
-// The peer hears of it at once, and a device that goes away waits for nothing of ours.
+// The peer is notified at once, and a device that is removed waits for nothing of ours.
 void CmEnd::fail(Status why) {
   if (state_ == State::kFailed || state_ == State::kShut) return;
   state_ = State::kFailed;

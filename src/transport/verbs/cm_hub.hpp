@@ -52,8 +52,8 @@ class CmHandler {
 };
 
 /// Shares rdma_cm among the connections of one loop: the event channel and, once a connection awaits a
-/// request, a listener on all addresses. Requests without an awaited token are rejected immediately, whatever
-/// their source address. Destroyed with its last connection. Thread: the loop's.
+/// request, a listener on all addresses. Requests without an awaited token are rejected immediately, from
+/// every source address. Destroyed with its last connection. Thread: the loop's.
 class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> {
   struct Private {
     explicit Private() = default;

@@ -19,8 +19,8 @@ namespace weft::detail {}
 
 namespace weft::detail::verbs_carrier {
 
-/// Hears of a device's events on a loop, and writes to the log what people should know, at most once a
-/// second. Thread: its loop's.
+/// Receives a device's events on a loop, and logs the important ones, at most once a second. Thread: its
+/// loop's.
 class DeviceReports {
  public:
   DeviceReports(Loop& loop, std::shared_ptr<verbs::Device> device, Logger& logger) noexcept

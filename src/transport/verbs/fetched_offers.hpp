@@ -71,8 +71,7 @@ class FetchedOffers {
   /// reports its result. `whole`: `landing` lists the landing to its end. Returns nothing when the landing
   /// does not continue in registered memory; the caller then declines the waiting offers.
   std::optional<Moved> fetch(std::span<const iovec> landing, bool whole) noexcept;
-  /// Declines all offers that wait, and drops what stands behind the first of them; `give_back` gets the
-  /// slots.
+  /// Declines all waiting offers, and drops the content after the first of them; `give_back` gets the slots.
   template <typename GiveBack>
   void decline_what_waits(GiveBack give_back) noexcept {
     while (!offers_.empty() && offers_.back().state == Offer::State::kWaits) {
@@ -85,10 +84,10 @@ class FetchedOffers {
       }
     }
   }
-  /// Begins reads also of offers behind the current landing, of which `left` bytes are still to come, once
-  /// all offers of the landing are being read. Works attachment by attachment: each is one offer with one
-  /// message before it, whose bytes `at` returns. `ahead` returns the landing of each. A later fetch() must
-  /// pass the same landing, or skip() must be called.
+  /// Begins to read offers behind the current landing, with `left` bytes still missing, once all offers of
+  /// the landing are being read. Works attachment by attachment: each is one offer with one message before
+  /// it, whose bytes `at` returns. `ahead` returns the landing of each. A later fetch() must pass the same
+  /// landing, or skip() must be called.
   template <typename At>
   void read_ahead(std::size_t left, LandingsAhead& ahead, At at) {
     std::size_t offer = behind_landing(left);

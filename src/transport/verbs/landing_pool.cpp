@@ -29,7 +29,7 @@ using OwnMemory = std::unique_ptr<std::byte, FreeMemory>;
 
 }  // namespace
 
-/// A piece of memory with its registration. Keeps the pool only while it is out.
+/// A piece of memory with its registration. Keeps the pool alive only while it is in use.
 struct LandingPool::Block {
   std::shared_ptr<const Registration> registration;
   std::shared_ptr<LandingPool> pool;

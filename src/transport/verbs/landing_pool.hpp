@@ -60,7 +60,7 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   bool attended_ = true;
   /// Unused ones by their size, each with the one that was used longest ago first.
   std::map<std::size_t, Blocks> idle_;
-  /// The latest time that anybody told.
+  /// The latest time passed in by any caller.
   TimePoint now_{};
   /// Time until which nothing is asked of the system, which has refused memory.
   TimePoint refused_until_{};

@@ -46,7 +46,7 @@ class MessageReceiver final : private ReadOwner {
   void lent_returned() noexcept;
 
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing);
-  /// Fetches offers behind the landing that is being fetched, of which `left` bytes are still to come.
+  /// Fetches offers behind the current landing, with `left` bytes still missing.
   void read_ahead(std::size_t left, LandingsAhead& ahead);
   /// `name` is the carrier's.
   ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);

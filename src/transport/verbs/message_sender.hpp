@@ -52,7 +52,7 @@ class MessageSender final : public RendezvousQueue {
     return queue_.begin_reads(reads);
   }
 
-  /// That something was fetched may be told with bytes that leave in this turn.
+  /// The report about fetched data may wait for bytes that are sent in this turn.
   void let_fetched_wait() noexcept { notice_.begin(); }
   /// Stops the delay of the notice, because a sender waits for it.
   void hurry() noexcept {
@@ -66,7 +66,7 @@ class MessageSender final : public RendezvousQueue {
     if (protocol_.wanted() != 0) [[unlikely]]
       send_control();
   }
-  /// The end of sending and the answer to the peer's are there, and the device is done.
+  /// Both sides have ended sending and answered the other's end, and the device is done.
   bool all_left() const noexcept;
 
  private:

@@ -99,11 +99,11 @@ class OfferedBytes {
   BegunBytes begun_;
   /// Bytes that are offered and not answered.
   std::size_t unanswered_ = 0;
-  /// Registration of the attachment that is started next, or of which to_offer_ bytes are left.
+  /// Registration of the next attachment, or of the current one with to_offer_ bytes left.
   std::shared_ptr<const Registration> memory_;
   std::size_t to_offer_ = 0;
   bool declined_ = false;
-  /// True after a withdrawal: a decline then says nothing about the peer's memory.
+  /// True after a withdrawal: a decline then does not indicate a lack of memory at the peer.
   bool withdrawn_ = false;
   bool again_due_ = false;
   bool short_of_credit_ = false;

@@ -22,7 +22,7 @@ void PromisedReceives::note_use() noexcept {
   pool_.note_spare(*this, true);
 }
 
-// As many as came, and one more each time, so that who uses them up soon has many.
+// Grants as many receives as were used, and one more each time, so that a busy sender gets many.
 inline void PromisedReceives::grant(bool about_an_offer) noexcept {
   if (in_use() < promised_) protocol_.credit().grant(static_cast<std::uint32_t>(promised_ - in_use()));
   if (promised_ < options_.credits_max && pool_.promise_one(*this)) {

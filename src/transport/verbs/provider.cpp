@@ -65,8 +65,8 @@ Status no_carrier(const MakeText& make_text) {
 Provider::Provider(VerbsOptions options)
     : options_(std::move(options)), turns_(driver_of(options_), options_.device_choice) {}
 
-// After the version a byte says who can be connected to, or wants to connect, by rdma_cm. Who does not say
-// it sends no byte.
+// A byte after the version tells that this side accepts, or wants to make, connections by rdma_cm. Without it
+// there is no byte.
 std::string Provider::offer() const {
   std::string offer{static_cast<char>(detail::kMessageVersion)};
   if (options_.connect_by == VerbsConnect::kRdmaCm) offer += kOffersCm;
@@ -170,9 +170,9 @@ Status Provider::try_out() const {
   return {};
 }
 
-// Requires the lock. Returns the configured devices, all of which must exist, or else all usable devices. If
-// all ports are active, a configured local address that no port has is an error; otherwise the address may
-// appear later.
+// Requires the lock. Returns the configured devices, which must all exist, or else all usable devices. If all
+// ports are active, a configured local address that no port has is an error; otherwise the address may appear
+// later.
 Status Provider::find_devices() const {
   if (!devices_.empty()) return {};
   verbs::Driver& driver = driver_of(options_);

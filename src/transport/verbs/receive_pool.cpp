@@ -125,9 +125,9 @@ void ReceivePool::note_spare(PromisedReceives& holder, bool has) noexcept {
   if (has) spare_.push_back(holder);
 }
 
-// A device gives no receive back but by using it. So those in the last blocks are not posted again once
-// messages have come to them, as long as more are there than were promised lately; a block goes back to the
-// system when all of it has.
+// A device returns a receive only by using it. So the receives in the last blocks are not posted again after
+// use, as long as there are more than were promised lately; a block is returned to the system when all of its
+// receives are.
 bool ReceivePool::trim() noexcept {
   const std::size_t needed = std::max(promised_, std::exchange(promised_lately_, promised_));
   kept_slots_ = pool_.in_whole_blocks(std::max<std::size_t>(needed, 1));

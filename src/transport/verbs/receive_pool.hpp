@@ -29,7 +29,7 @@ struct SpareTag;
 /// asked back from those whose peers do not (`spare_`). Thread: its loop's.
 class ReceivePool final : private verbs::CompletionHandler {
  public:
-  /// `on_unneeded` hears that fewer receives are promised, while trim() might find something.
+  /// `on_unneeded` is called when fewer receives are promised and trim() might find something.
   ReceivePool(const std::shared_ptr<verbs::ProtectionDomain>& domain, const VerbsOptions& options,
               CarriersByPair& carriers, UniqueFunction<void()> on_unneeded);
   ~ReceivePool();

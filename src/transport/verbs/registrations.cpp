@@ -27,7 +27,8 @@ Registrations::~Registrations() = default;
 
 Result<std::shared_ptr<const Registration>> Registrations::add(MutableBytes bytes, verbs::Access access,
                                                                UniqueFunction<void()> on_released) {
-  // Before the lock, which loops take: pinning takes long. What fails behind it ends the registration.
+  // Do this before taking the lock, which loops take: pinning takes long. A failure below releases the
+  // registration.
   auto region = verbs::MemoryRegion::register_memory(domain_, bytes, std::move(on_released), access);
   if (!region.ok()) return std::move(region).status();
   auto registration = std::make_shared<const Registration>(*std::move(region), access.remote_read);

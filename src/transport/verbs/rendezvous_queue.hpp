@@ -44,7 +44,7 @@ class RendezvousQueue {
   ~RendezvousQueue() = default;
 };
 
-/// Hears of the ends of reads, in the order in which they were begun.
+/// Notified of the ends of reads, in the order in which they were begun.
 class ReadOwner {
  public:
   /// A read has ended. Called inside a poll.

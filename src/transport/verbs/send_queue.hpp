@@ -35,7 +35,7 @@ class SendQueue final : private verbs::CompletionHandler {
 
   /// Called before anything is given to it. The queue pair ends after retire() or before end().
   void use(verbs::QueuePair& pair) noexcept { pair_ = &pair; }
-  /// `owner` hears of the end of each read.
+  /// Notifies `owner` of the end of each read.
   void report_reads_to(ReadOwner& owner) noexcept { reads_ = &owner; }
 
   std::size_t under_way() const noexcept { return posted_ - completed_; }

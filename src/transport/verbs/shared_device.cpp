@@ -27,7 +27,7 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
                               .access = {.relaxed_ordering = options.relaxed_ordering},
                               .counted_in = {options.usage, &VerbsUsage::attachment_bytes}})) {}
 
-// Some say nothing of reads: those take one.
+// Some devices report no limit for reads: they get one.
 std::size_t SharedDevice::read_segments_max() const noexcept {
   const ibv_device_attr& device = protection_->device().attributes();
   const auto most = static_cast<std::size_t>(std::max(1, std::min(device.max_sge, device.max_sge_rd)));

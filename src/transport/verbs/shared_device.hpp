@@ -33,11 +33,11 @@ class SharedDevice {
   /// Returns how many pieces of memory of ours one work request may fill.
   std::size_t read_segments_max() const noexcept;
 
-  /// A device tells each event once, to whichever loop asks first: that one passes it on to all. Between
-  /// these two calls, which `loop_device`'s thread makes, that hears of them.
+  /// A device reports each event once, to the first loop that asks, which passes it on to all. `loop_device`
+  /// is notified between add() and remove(), which its own thread calls.
   void add(LoopDevice& loop_device);
   void remove(LoopDevice& loop_device) noexcept;
-  /// Tells all loops of an event, by the thread of `here`, which hears of it at once.
+  /// Notifies all loops of an event, on the thread of `here`, which is notified at once.
   void tell(LoopDevice& here, const verbs::DeviceEvent& event) noexcept;
   /// Marks the device, or a loop's part of it, as failed for good. The next user opens it again.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }

@@ -86,8 +86,8 @@ CarrierTerms VerbsCarrier::terms() const noexcept {
           protocol_.credit().peer_may_send()};
 }
 
-// What the device said inside a poll, told outside of it. What arrived comes first: the failure that a peer's
-// end looks like may stand behind its last bytes.
+// Reports the device's events outside of the poll. Arrived data comes first: the failure that indicates a
+// peer's end may follow its last bytes.
 void VerbsCarrier::deliver() {
   sender_.send_control();
   if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
@@ -96,7 +96,7 @@ void VerbsCarrier::deliver() {
   loop_device_->sends().serve_starved();
   if (turn_.closed() || (!is_lost() && !protocol_.ended())) return;
   if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
-  // After the peer's end only our own bytes can be lost, and send() says so.
+  // After the peer's end only our own bytes can be lost, and send() reports that.
   if (turn_.failed() && !protocol_.end_arrived()) {
     const Status& failure = turn_.failure();
     return owner().on_failed(
@@ -157,8 +157,8 @@ bool VerbsCarrier::wait_until(Done done, TimePoint latest) {
   return is_done;
 }
 
-// The peer answers to a withdrawal as soon as its device is done, which takes as long as two parts. One that
-// was asked for long already is not waited for again.
+// The peer answers a withdrawal as soon as its device is done, which takes as long as two parts. A withdrawal
+// that was requested long ago is not waited for again.
 Moved VerbsCarrier::reclaim(Lent what) {
   static_cast<void>(gives_back_at_once(what));  // asks for it
   sender_.hurry();                              // the peer may wait as we do

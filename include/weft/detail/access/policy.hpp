@@ -19,7 +19,7 @@ namespace weft {
 ///     # Comment
 ///     allow WHO METHOD...
 ///
-/// WHO is one of
+/// WHO stands for one of
 ///     anyone                   also callers without an identity
 ///     known                    every caller with an identity
 ///     spiffe://DOMAIN/PATH     certificates with this SPIFFE id; a * is not in the domain
@@ -56,13 +56,13 @@ class Policy {
   std::vector<Rule> rules_;
 };
 
-/// Makes the Authorizer of `policy`, which is told about methods that there are not by allows_everything().
-/// Throws std::bad_alloc.
+/// Makes the Authorizer of `policy`. For unknown methods it decides by allows_everything(). Throws
+/// std::bad_alloc.
 std::shared_ptr<Authorizer> authorize_by(Policy policy);
 
-/// Makes an Authorizer of the policy in a file, which is read again when it has changed. One that cannot be
-/// read, or has a mistake, changes nothing: the last good one stays, and the log says line and reason.
-/// Errors: those of reading it the first time (errno), kInvalidArgument for its mistakes: "FILE:LINE: ...".
+/// Makes an Authorizer from the policy in a file, which is read again when it has changed. An unreadable or
+/// invalid file changes nothing: the last valid policy stays, and the log reports line and reason. Errors:
+/// those of the first reading (errno), kInvalidArgument for an invalid file: "FILE:LINE: ...".
 Result<std::shared_ptr<Authorizer>> policy_file(std::string path, const AccessFileOptions& options = {});
 
 }  // namespace weft

@@ -12,19 +12,19 @@
 
 namespace weft {
 
-/// Makes an Authenticator of the tokens in a file: on each line a name and a token behind it, and comments
-/// from a # on. One name may have several tokens, while they are exchanged. A token has at least 16 letters,
-/// digits and -._~+/=. It is read again when it has changed: a token that is gone is not good any more, on
-/// connections that had used it neither. A file that cannot be read, or has a mistake, changes nothing, and
-/// the log says line and reason, and no token.
-/// Errors: those of reading it the first time (errno), kInvalidArgument for its mistakes: "FILE:LINE: ...".
+/// Makes an Authenticator from the tokens in a file: each line holds a name followed by a token; a # begins a
+/// comment. A name may have several tokens while they are rotated. A token has at least 16 letters, digits
+/// and -._~+/=. The file is read again when it has changed: a removed token is invalid from then on, also on
+/// connections that used it before. An unreadable or invalid file changes nothing, and the log reports line
+/// and reason, but no token. Errors: those of the first reading (errno), kInvalidArgument for an invalid
+/// file: "FILE:LINE: ...".
 Result<std::shared_ptr<Authenticator>> token_file(std::string path, const AccessFileOptions& options = {});
 
 /// Says how a client sends its token.
 struct BearerOptions {
   AccessFileOptions file{};
-  /// Sends it also to servers on other hosts without encryption, where whoever is on the way can take it: by
-  /// tcp://, ucx:// and verbs://. Such a call fails with kFailedPrecondition otherwise.
+  /// Sends the token also without encryption to servers on other hosts (tcp://, ucx:// and verbs://), where
+  /// everyone on the path can read it. Otherwise such a call fails with kFailedPrecondition.
   bool over_plain = false;
 };
 

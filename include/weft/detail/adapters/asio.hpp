@@ -53,8 +53,9 @@ class [[nodiscard("nothing is sent before it is given a completion token")]] Asi
 
 /// The way to a client for asio: `weft::as_asio(client)` gives it.
 using AsioCaller = detail::RemoteCaller<detail::AsioCall>;
-/// The way to a loop for asio: `weft::as_asio(loop)` gives it. A handler gets the coroutine's Result, or a
-/// Result of its value; an exception of the coroutine arrives as the failure that a handler's exception is.
+/// Access to a loop for asio, made by `weft::as_asio(loop)`. A handler gets the coroutine's Result, or a
+/// Result of its value; an exception of the coroutine arrives as the failure that a handler's exception would
+/// become.
 using AsioRunner = detail::RemoteRunner<detail::AsioCall>;
 
 /// Calls functions of a client whose loop another thread runs. `client` is anything that calls functions,

@@ -127,7 +127,8 @@ class AsioOperation final : Told, AsioWaiter {
   bool given_up_ = false;
   /// Its context has ended, and its loop is this thread's.
   bool is_orphan_ = false;
-  /// The work has ended, or was given up, and the context was told or ends. Under the lock of `pending_`.
+  /// The work has ended, or was abandoned, and the context was notified or is ending. Protected by the lock
+  /// of `pending_`.
   bool is_over_ = false;
 };
 

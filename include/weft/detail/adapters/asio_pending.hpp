@@ -25,7 +25,7 @@ class AsioWaiter : public ListHook<AsioPendingTag> {
 };
 
 /// The waiters of one execution context of asio, as a service of it. When the context ends, asio destroys all
-/// handlers, and so does this: without it a loop of Weft would tell a context that is gone.
+/// handlers, and this service drops its waiters: otherwise a loop of Weft would notify a destroyed context.
 class AsioPending final : public asio::execution_context::service {
  public:
   inline static asio::execution_context::id id;
@@ -37,8 +37,8 @@ class AsioPending final : public asio::execution_context::service {
     const std::lock_guard lock(mutex_);
     waiters_.push_back(waiter);
   }
-  /// The context is about to be told to call the handler, and stays until end_telling(). False when it ends:
-  /// then nothing is done with the waiter any more, which `is_over` says from now on.
+  /// Must be called before the context is notified; the context stays valid until end_telling(). Returns
+  /// false when the context is ending: the waiter must not be used any more. Sets `is_over` in either case.
   bool begin_telling(bool& is_over) noexcept {
     const std::lock_guard lock(mutex_);
     is_over = true;

@@ -7,8 +7,7 @@
 
 namespace weft::detail {
 
-/// Has `executor` call `function`, also when there is no memory for that now: then there is some in a while,
-/// and this waits. Thread: any.
+/// Makes `executor` call `function`. When memory is exhausted it waits and tries again. Thread: any.
 template <typename Executor, typename Function>
 void post_surely(const Executor& executor, const Function& function) noexcept {
   while (true) {

@@ -82,7 +82,7 @@ class RemoteOperation final : private Told {
   RemoteOperation(const RemoteOperation&) = delete;
   RemoteOperation& operator=(const RemoteOperation&) = delete;
 
-  /// Begins the work, once. The receiver may be told from within.
+  /// Begins the work, once. The receiver may be notified from within this function.
   void start() noexcept {
     const auto token = stop_token_of(receiver_);
     if (token.stop_requested()) return std::move(receiver_).set_stopped();
@@ -111,7 +111,7 @@ class RemoteOperation final : private Told {
     if (awaited_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
   }
   void finish() noexcept {
-    // Waits for a stop that is just being heard of on another thread.
+    // Waits for a stop that another thread is just processing.
     stop_callback_.reset();
     if (given_up_) return std::move(receiver_).set_stopped();
     if constexpr (Remote::kMayThrow) {

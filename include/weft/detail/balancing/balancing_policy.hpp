@@ -50,7 +50,7 @@ struct PickRequest {
   std::uint64_t random = 0;
   /// Hash of what the call is about, for ConsistentHash; zero: about nothing.
   std::uint64_t key_hash = 0;
-  /// Endpoints that this call has already tried; none of them is picked. A policy may look at the first
+  /// Endpoints that this call has already tried; the policy picks another one. A policy may look at the first
   /// sixteen only.
   std::span<const std::uint32_t> tried = {};
 };
@@ -98,18 +98,18 @@ class BalancingPolicy {
  public:
   virtual ~BalancingPolicy() = default;
 
-  /// Replaces the list; nothing of `list` is kept by reference. Endpoints whose key stays keep their state,
-  /// new ones begin with the full share. May be empty. Costs O(n log n). Errors: kInvalidArgument, without a
-  /// change, for more than kEndpointsMax endpoints. Throws std::bad_alloc without memory; call
-  /// set_endpoints() again before anything else then.
+  /// Replaces the list; nothing of `list` is kept by reference. Endpoints with an unchanged key keep their
+  /// state, new ones begin with the full share. May be empty. Costs O(n log n). Errors: kInvalidArgument,
+  /// without a change, for more than kEndpointsMax endpoints. Throws std::bad_alloc when memory is exhausted;
+  /// then set_endpoints() must be called again before any other function.
   virtual Status set_endpoints(std::span<const EndpointSpec> list) = 0;
   virtual std::size_t size() const noexcept = 0;
 
   /// Returns an endpoint, or none if all endpoints with a share were tried.
   virtual std::optional<std::uint32_t> pick(const PickRequest& request) noexcept = 0;
 
-  /// Health as the one who owns connections sees it, from 0 to 1: with 0 an endpoint is never picked, with a
-  /// part as often as if its weight were that part.
+  /// Health according to the owner of the connections, from 0 to 1: an endpoint with 0 is never picked, and
+  /// another share multiplies its weight.
   virtual void set_share(std::uint32_t index, double share) noexcept = 0;
 
   /// A call goes to an endpoint; it ends by ended().

@@ -14,14 +14,15 @@ struct ConsistentHashOptions {
   std::uint32_t points_each = 128;
 };
 
-/// Calls of one key go to one endpoint (PickRequest::key_hash), and where that is full, out, or was tried, to
-/// the next one for this key. Calls without a key are spread. When one of n endpoints leaves, its keys move
-/// and no others; when one comes, it takes about 1 / n of them. Every client with the same list agrees, for
-/// the ring depends on keys and weights only; LocalityFirst and Subset around it would make them disagree.
+/// Calls with one key go to one endpoint (PickRequest::key_hash), or, if that is full, unavailable, or was
+/// tried, to the next one for this key. Calls without a key are spread. When one of n endpoints leaves, only
+/// its keys move; when one is added, it takes about 1 / n of them. All clients with the same list agree,
+/// because the ring depends only on keys and weights; LocalityFirst and Subset around it would make them
+/// disagree.
 ///
 /// Sources: Karger et al.: Consistent Hashing and Random Trees, 1997; Mirrokni, Thorup, Zadimoghaddam:
-/// Consistent Hashing with Bounded Loads, 2016. A pick costs O(log n), and more steps the more endpoints are
-/// out or at their bound. Each point takes eight bytes.
+/// Consistent Hashing with Bounded Loads, 2016. A pick costs O(log n), and further steps for endpoints that
+/// are unavailable or at their bound. Each point takes eight bytes.
 class ConsistentHash final : public detail::ListedPolicy {
  public:
   explicit ConsistentHash(ConsistentHashOptions options = {}) noexcept;

@@ -9,8 +9,9 @@
 
 namespace weft::detail {
 
-/// A binary heap of endpoints, the one with the least `Key` on top, of equal ones that with the lower index.
-/// Finds each by its index, to change or remove it. All but reset() is O(log n) and takes no memory.
+/// A binary heap of endpoints, with the least `Key` on top; equal keys are ordered by index. Finds each
+/// endpoint by its index, to change or remove it. All functions but reset() are O(log n) and allocate
+/// nothing.
 template <typename Key>
 class IndexedHeap {
  public:

@@ -12,8 +12,8 @@ struct LeastLoadedOptions {
   /// Minimum latency that a failed call counts as, so that a server that fails at once does not look fast;
   /// also the assumed latency of calls on a server without observations.
   Duration failure_latency = std::chrono::seconds{1};
-  /// Time in which what a failure counts as falls evenly to nothing; above zero. After it, the failure is
-  /// forgotten, however fast the others are.
+  /// Time in which the penalty of a failure falls linearly to zero; above zero. Afterwards the failure is
+  /// forgotten, regardless of the latency of other endpoints.
   Duration failure_decay = std::chrono::seconds{10};
 };
 

@@ -18,12 +18,12 @@ struct LocalityFirstOptions {
   std::uint32_t healthy_endpoints_min = 1;
 };
 
-/// The servers of the own zone while there are enough, those of all other zones for the rest: what fails at
-/// home spills over bit by bit, and not all at once. Health is what set_share() says, so OutlierEjection
-/// belongs around this. A call that was tried in its own zone is tried in another one next.
+/// Prefers the servers of the own zone while there are enough, and uses those of other zones for the rest:
+/// when servers at home fail, traffic spills over gradually. Health comes from set_share(), so
+/// OutlierEjection belongs around this. A call that was tried in its own zone is tried in another one next.
 ///
-/// The proportion is that of Envoy's zone-aware routing with priorities, whose overprovisioning factor of 1.4
-/// is a share of 0.7. Costs what the policy within costs.
+/// The proportion follows Envoy's zone-aware routing with priorities: its overprovisioning factor of 1.4 is a
+/// share of 0.7 here. Costs as much as the inner policy.
 class LocalityFirst final : public BalancingPolicy {
  public:
   /// Two policies of one kind: for the endpoints of the zone, and for all others.

@@ -60,7 +60,7 @@ class OutlierEjection final : public BalancingPolicy {
   struct State {
     Phase phase = Phase::kInUse;
     bool has_probe = false;      // kProbed: a call is under way, and no other is let in
-    std::uint8_t step = 0;       // kReturning: the share is so many tenths
+    std::uint8_t step = 0;       // kReturning: the share in tenths
     std::uint8_t ejections = 0;  // how often the time of an ejection has doubled, and one
     TimePoint since{};  // kInUse: since it came back, or was counted down; kProbed: begin of the probe
     double share = 1;   // as set_share() says
@@ -83,7 +83,7 @@ class OutlierEjection final : public BalancingPolicy {
   void begin_probing(std::uint32_t index) noexcept;
   bool another_looks_well(std::uint32_t index) noexcept;
   void end_all_ejections(TimePoint now) noexcept;
-  /// Moves on whatever is due.
+  /// Executes all state changes that are due.
   void advance(TimePoint now) noexcept;
   void change(std::uint32_t index, const State& state) noexcept;
   std::size_t ejected_max() const noexcept;

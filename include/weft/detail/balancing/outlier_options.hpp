@@ -18,7 +18,7 @@ struct OutlierOptions {
   double latency_factor = 0;
   /// Time that failures and latencies are counted over.
   Duration window = std::chrono::seconds{10};
-  /// Calls without which a window says nothing; above zero.
+  /// Minimum number of calls for a window to count; above zero.
   std::uint32_t window_calls_min = 20;
 
   /// Time of a first ejection. It doubles with each that follows, up to `ejection_max`, and halves with each
@@ -31,9 +31,9 @@ struct OutlierOptions {
   /// Time in which the share of an endpoint that comes back, and has answered a first call, grows from a
   /// tenth to the whole.
   Duration slow_start = std::chrono::seconds{10};
-  /// Share of the endpoints in use, of those that can be reached. If it is lower and all of them fail, they
-  /// are overloaded or the fault is on this side: all ejections end at once. This happens once in
-  /// `ejection_min` at most; with zero, never.
+  /// Share of the reachable endpoints that are in use. If it is lower and all of them fail, they are
+  /// overloaded or the fault is on this side: all ejections end at once. This happens at most once in
+  /// `ejection_min`; with zero, never.
   double panic_share = 0.3;
 };
 

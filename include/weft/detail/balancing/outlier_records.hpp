@@ -33,14 +33,14 @@ class OutlierRecords {
   struct Record {
     TimePoint window_began{};
     double latency_sum = 0;
-    double last_mean = 0;  // of the window before, zero when there is none
+    double last_mean = 0;  // of the window before, zero without one
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
     std::uint32_t last_calls = 0;  // of the window before, or before a restart
     std::uint32_t last_failures = 0;
     std::uint32_t failures_in_a_row = 0;
     std::uint32_t in_flight = 0;
-    /// Failed share of the last calls, of which each counts a sixteenth.
+    /// Failed share of the last calls; each call counts a sixteenth.
     double recent = 0;
     TimePoint succeeded_at = TimePoint::min();
 

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// Picks any endpoint at random by weight. Keeps no memory of picks, so many clients never act in step; a
-/// server sees bursts that RoundRobin would not cause. Costs O(log n).
+/// Picks any endpoint at random by weight. Stores nothing about earlier picks, so a large number of clients
+/// never acts in step; a server sees bursts that RoundRobin would not cause. Costs O(log n).
 class RandomPick final : public detail::ListedPolicy {
  public:
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;

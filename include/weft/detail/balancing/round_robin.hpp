@@ -5,9 +5,10 @@
 
 namespace weft {
 
-/// One endpoint after the other. Weights do not count, but zero takes none; use SmoothWeightedRoundRobin for
-/// them. Each client begins somewhere else, so that many small ones do not all begin with the same server. A
-/// pick costs O(1) in the number of endpoints; the policy takes some 20 bytes and the key for each.
+/// Picks one endpoint after the other. Weights are ignored, except that zero excludes an endpoint; use
+/// SmoothWeightedRoundRobin for weights. Each client begins at another endpoint, so that many small clients
+/// do not all begin with the same server. A pick costs O(1) in the number of endpoints; the policy takes some
+/// 20 bytes and the key for each.
 class RoundRobin final : public detail::ListedPolicy {
  public:
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;

@@ -6,14 +6,14 @@
 
 namespace weft {
 
-/// Each endpoint in turn as often as its weight says, and as evenly as can be: with weights 5, 1 and 1 the
-/// first comes at no time more often in a row than it must. After any number of picks each has had its
-/// part, give or take two.
+/// Picks each endpoint as often as its weight demands, and as evenly as possible: with weights 5, 1 and 1 the
+/// first is never picked more often in a row than necessary. After any number of picks each endpoint has had
+/// its share, to within two.
 ///
-/// It goes by strides: an endpoint's turns are 1 / weight apart, and whose turn is the earliest is picked.
-/// Waldspurger, Weihl: Stride Scheduling, 1995. nginx's algorithm of this name gives sequences like these and
-/// looks at all endpoints for each pick. The first turns are spread by `seed` and key, so that clients with
-/// different seeds do not meet. A pick costs O(log n).
+/// Uses strides: the turns of an endpoint are 1 / weight apart, and the endpoint with the earliest turn is
+/// picked. Waldspurger, Weihl: Stride Scheduling, 1995. nginx's algorithm of this name gives similar
+/// sequences and examines all endpoints for each pick. The first turns are spread by `seed` and key, so that
+/// clients with different seeds do not coincide. A pick costs O(log n).
 class SmoothWeightedRoundRobin final : public detail::ListedPolicy {
  public:
   explicit SmoothWeightedRoundRobin(std::uint64_t seed) noexcept : seed_(seed) {}

@@ -42,9 +42,9 @@ struct FileText {
   FileStamp stamp;
 };
 
-/// Reads a regular file; opens no pipe or device that would block or never end. Errors, of `layer`: of the
-/// system (errno), kFailedPrecondition for what is no regular file, kResourceExhausted above `bytes_max`,
-/// kUnavailable for a file that changed meanwhile. Throws std::bad_alloc.
+/// Reads a regular file; does not open pipes or devices, which could block or never end. Errors, of `layer`:
+/// those of the system (errno), kFailedPrecondition for anything but a regular file, kResourceExhausted above
+/// `bytes_max`, kUnavailable for a file that changed meanwhile. Throws std::bad_alloc.
 Result<FileText> read_file(Layer layer, const std::string& path, std::size_t bytes_max);
 
 }  // namespace weft::detail

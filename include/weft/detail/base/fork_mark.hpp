@@ -7,8 +7,8 @@ namespace weft::detail {
 
 /// Number of forks behind this process. A child counts itself before it has a second thread.
 extern std::uint32_t forks_behind;
-/// Mark of the process that something was made in. What a child of fork inherits are copies, but behind the
-/// descriptors is what the parent still uses: a child closes them and does nothing else with them. To ask
+/// Identifies the process in which an object was made. A child of fork inherits copies of the object, but
+/// descriptors in it refer to objects that the parent still uses: a child must only close them. The check
 /// costs one comparison.
 class ForkMark {
  public:

@@ -5,8 +5,9 @@
 
 namespace weft::detail {
 
-/// Random numbers for what must differ and need not be secret, such as the jitter of a wait: the same ones
-/// for the same seed. Steele, Lea, Flood: Fast splittable pseudorandom number generators (SplitMix64).
+/// Random numbers for values that must differ but need not be secret, such as the jitter of a wait. The same
+/// seed gives the same numbers. Steele, Lea, Flood: Fast splittable pseudorandom number generators
+/// (SplitMix64).
 class RandomNumbers {
  public:
   explicit RandomNumbers(std::uint64_t seed) noexcept : state_(seed) {}

@@ -8,7 +8,7 @@
 namespace weft::detail {
 
 /// Text that others must not learn, such as a token: zeroed when it is dropped, and compared in a time that
-/// says nothing of where two differ. Moves, and is not copied.
+/// does not depend on the position of a difference. Movable, not copyable.
 class Secret {
  public:
   Secret() = default;

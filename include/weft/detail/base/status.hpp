@@ -70,11 +70,11 @@ struct FixedFailure {
   bool unprocessed = false;
 };
 
-/// The outcome of something that can fail: success, or what happened and what to do.
+/// The outcome of an operation that can fail: success, or the failure and advice for the caller.
 ///
-/// Nothing here throws. Success is a null pointer. A failure keeps its text in a counted block that its
-/// copies share, from any thread; where there is no memory for one, a failure is everything but the text, and
-/// message() says so.
+/// No function here throws. Success is a null pointer. A failure keeps its text in a reference-counted block
+/// that its copies share, from any thread; if there is no memory for the block, the failure keeps everything
+/// except the text, and message() says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -128,17 +128,17 @@ class [[nodiscard]] Status {
   /// Empty when ok; valid as long as this Status is.
   std::string_view message() const noexcept;
   Retry retry() const noexcept { return facts().retry; }
-  /// Time that the one who failed asks to wait before the same is tried again, such as a server over a limit;
-  /// zero when nobody said anything. Crosses the wire, to the millisecond.
+  /// Time to wait before the next try, as requested by the side that failed, such as a server over a limit;
+  /// zero without a request. Sent over the wire in milliseconds.
   Duration retry_after() const noexcept { return std::chrono::milliseconds{facts().retry_after_ms}; }
-  /// Makes retry_after() `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or less:
-  /// nothing is said. A failure whose text is shared loses it when there is no memory for another copy. A
-  /// success stays as it is.
+  /// Sets retry_after() to `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or less: no
+  /// advice. A failure with a shared text loses it when there is no memory for another copy. Has no effect on
+  /// success.
   void set_retry_after(Duration wait) noexcept;
-  /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
-  /// the peer said that it did not take it, or refused it before its handler ran. To repeat such a call never
-  /// runs it twice. False says that it may have run, or that nobody knows. It is about the call that this
-  /// side made: that of a handler's own call does not go on to the handler's caller.
+  /// Returns true when the peer certainly did nothing with the failed request: no byte of it left this side,
+  /// or the peer reported that it did not take it, or refused it before its handler ran. Repeating such a
+  /// call never runs it twice. False means that it may have run, or that this is unknown. The flag is about
+  /// the call that this side made: the flag of a handler's own call is not passed on to the handler's caller.
   bool unprocessed() const noexcept { return facts().unprocessed; }
   /// Makes unprocessed() true. A failure whose text is shared loses it when there is no memory for another
   /// copy. A success stays as it is.
@@ -196,10 +196,10 @@ Status user_error(std::int32_t user_code, std::string_view message,
 
 namespace detail {
 
-/// A failed system call: `what` says what was tried, the errno's text is added.
+/// A failed system call: `what` names the attempted operation; the errno's text is added.
 Status errno_status(Layer layer, std::string_view what, int error_number) noexcept;
 
-/// An allocation that failed, for whoever has nothing more to say about it.
+/// A failed allocation, for callers with no further details.
 inline constexpr FixedFailure kOutOfMemory{StatusCode::kResourceExhausted, Layer::kRuntime, Retry::kBackoff,
                                            "out of memory"};
 

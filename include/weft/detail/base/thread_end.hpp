@@ -11,9 +11,9 @@ struct ThreadEnd {
   ThreadEnd* next = nullptr;
 };
 
-/// Lets `end.run` be called once, on the calling thread, when the thread ends, behind the destructors of its
-/// thread_local variables. exit() calls none of the main thread's.
-/// Returns false when the system has no memory or no key for it: `end` is as before, and may be tried again.
+/// Calls `end.run` once, on the calling thread, when the thread ends, after the destructors of its
+/// thread_local variables. Does not run for the main thread on exit(). Returns false when the system has no
+/// memory or no key for it: `end` is unchanged, and the call may be repeated.
 [[nodiscard]] bool run_at_thread_end(ThreadEnd& end) noexcept;
 
 }  // namespace weft::detail

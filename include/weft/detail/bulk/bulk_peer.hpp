@@ -19,15 +19,15 @@ class BulkPeer {
   /// `client` must outlive this and its calls.
   explicit BulkPeer(Client& client) noexcept : client_(&client) {}
 
-  /// Reads as many bytes as `into` has, from `offset` of the region on. Cancel, lease of `into`: as with a
-  /// call's landing. `options` give times, metadata, progress and landing_rate. Errors: kNotFound when the
-  /// server has no such region, or not any more; kPermissionDenied; kOutOfRange when the region ends before;
-  /// kInvalidArgument when `options` name an attachment or a landing; kUnimplemented when the server has no
-  /// BulkHost; those of a call. After a failure some of `into` may be filled.
+  /// Reads from `offset` of the region, as many bytes as `into` has. Cancel, lease of `into`: as for a call's
+  /// landing. `options` give times, metadata, progress and landing_rate. Errors: kNotFound when the server
+  /// does not have the region, or no longer; kPermissionDenied; kOutOfRange when the region ends before;
+  /// kInvalidArgument when `options` contain an attachment or a landing; kUnimplemented when the server has
+  /// no BulkHost; those of a call. After a failure `into` may be partly filled.
   Task<Result<void>> read(BulkHandle handle, std::uint64_t offset, LandingView into,
                           CallOptions options = {});
-  /// Writes `from` to the region, from `offset` on. All else is as in read(), with attachment_rate for
-  /// landing_rate; and kUnavailable says by Status::unprocessed() whether some of it may have been written.
+  /// Writes `from` to the region, at `offset`. Otherwise like read(), with attachment_rate instead of
+  /// landing_rate; for kUnavailable, Status::unprocessed() tells whether some of it may have been written.
   Task<Result<void>> write(BulkHandle handle, std::uint64_t offset, AttachmentView from,
                            CallOptions options = {});
 

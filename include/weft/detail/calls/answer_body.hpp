@@ -10,9 +10,10 @@
 
 namespace weft::detail {
 
-/// The encoded answer of one call on its way to the call's loop. One that is made on another thread is
-/// charged from before there is memory for it until the loop takes it: other threads may be faster than the
-/// loop. So is the text of a failure that takes its place. Thread: one at a time.
+/// The encoded answer of one call on its way to the call's loop. An answer made on another thread is charged
+/// to the budget before its memory is allocated and until the loop takes it, because other threads may
+/// produce answers faster than the loop sends them. The text of a failure that replaces the answer is charged
+/// in the same way. Thread: one at a time.
 class AnswerBody {
  public:
   AnswerBody() = default;
@@ -30,15 +31,15 @@ class AnswerBody {
   }
   ~AnswerBody() { end_charge(); }
 
-  /// Takes memory for `bytes`, not zeroed, charged in `budget`, which outlives it, unless that is null. Once.
-  /// False when the budget has not as much; throws std::bad_alloc.
+  /// Allocates `bytes`, not zeroed, and charges them to `budget`, which may be null and otherwise must
+  /// outlive this. Call once. Returns false when the budget is exhausted; throws std::bad_alloc.
   bool make(std::size_t bytes, MemoryBudget* budget);
-  /// Charges `bytes` that are kept elsewhere, in place of what was made. False when the budget has not as
-  /// much; nothing is charged then.
+  /// Charges `bytes` that are stored elsewhere, instead of memory from make(). Returns false when the budget
+  /// is exhausted, and charges nothing then.
   bool charge_in_place(std::size_t bytes, MemoryBudget& budget) noexcept;
   std::byte* data() noexcept { return memory_.get(); }
   Bytes bytes() const noexcept { return {memory_.get(), size_}; }
-  /// Somebody else charges the memory, or the text, from now on.
+  /// Ends this object's charge: another object charges the memory or the text from now on.
   void end_charge() noexcept {
     if (charged_in_ != nullptr) std::exchange(charged_in_, nullptr)->release(charged_);
   }

@@ -12,19 +12,20 @@ class TransferProgress;
 
 namespace weft::detail {
 
-/// Wishes of a handler for the way of its answer. Thread: where the handler runs, and then the loop.
+/// Callbacks and limits of a handler for sending its answer. Thread: where the handler runs, and then the
+/// loop.
 struct AnswerWishes {
-  /// Called once, with true when all has left for the peer.
+  /// Called once, with true if the whole answer was sent to the peer.
   UniqueFunction<void(bool)> on_sent;
-  /// Counts what leaves of the attachment; may be null.
+  /// Counts the sent bytes of the attachment; may be null.
   std::shared_ptr<TransferProgress> progress;
-  /// Bytes of the attachment a second, at most; zero: no limit.
+  /// Limit for the attachment in bytes per second; zero: no limit.
   std::uint64_t rate = 0;
 
-  /// Its way is marked for somebody.
+  /// Returns true if someone wants to know about progress or completion of sending.
   bool are_to_be_told() const noexcept { return progress != nullptr || static_cast<bool>(on_sent); }
 
-  /// The way of the answer is over.
+  /// Reports that the answer was sent, or dropped.
   void end(bool sent);
 };
 

@@ -11,8 +11,8 @@
 
 namespace weft::detail {
 
-/// An answer whose attachment comes in pieces, until that is whole: its frame, which it keeps, and how far
-/// the attachment has come. Thread: the loop of the call.
+/// An answer with an attachment that arrives in pieces: its frame, which it keeps, and the progress of the
+/// attachment. Thread: the loop of the call.
 class ArrivingAnswer {
  public:
   /// `frame` came, in `chunk`, and its attachment goes to `landing`, which is a place. Throws std::bad_alloc.

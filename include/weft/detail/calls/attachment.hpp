@@ -26,22 +26,22 @@ inline constexpr bool kMovesItsMemory<std::basic_string<Char, Traits, Allocator>
 
 }  // namespace detail
 
-/// Memory that is given away to be sent without a copy, with an answer or an item of a stream: a Buffer, or
-/// runs in many places with an owner that keeps all of them. The owner ends when the connection no longer
-/// needs the memory, whatever became of the call: on the loop, or where the attachment is dropped before.
+/// Memory handed over to be sent without a copy, with an answer or an item of a stream: a Buffer, or several
+/// runs with an owner that keeps all of them alive. The owner is destroyed when the connection no longer
+/// needs the memory, no matter how the call ended: on the loop, or where an unsent attachment is dropped.
 /// Movable; moving it moves no bytes.
 class Attachment {
  public:
   Attachment() noexcept = default;
   Attachment(Buffer&& whole) noexcept : owner_(std::move(whole)) {}  // NOLINT: a buffer is one
-  /// `runs` of memory that `owner` keeps where it is. A list of runs is copied, so its array may go at once.
-  /// An empty Buffer is an owner too: of memory that stays for good. Runs that cannot be make an attachment
-  /// that is not sent: the call, or the stream, fails with kInvalidArgument. Throws std::bad_alloc; the owner
-  /// is gone then.
+  /// Runs of memory that `owner` keeps in place. A list of runs is copied, so its array may be destroyed at
+  /// once. An empty Buffer is a valid owner, for memory that is never freed. Invalid runs make an attachment
+  /// that is not sent: the call or the stream fails with kInvalidArgument. Throws std::bad_alloc, after
+  /// destroying the owner.
   Attachment(AttachmentView runs, Buffer owner);
-  /// The same with an owner of any movable type, such as a std::shared_ptr, or a struct of several. Moving it
-  /// must leave the memory where it is: that of a std::array, or of a short std::string, moves along, so
-  /// these do not compile, and a struct that has one within is no owner either.
+  /// The same with an owner of any movable type, such as a std::shared_ptr or a struct of several owners.
+  /// Moving the owner must not move the memory: the elements of a std::array or of a short std::string do
+  /// move, so these types do not compile. A struct that contains one of them is not a valid owner either.
   template <std::move_constructible Owner>
     requires(!std::convertible_to<Owner, Buffer>)
   Attachment(AttachmentView runs, Owner owner) : Attachment(runs, buffer_that_keeps(std::move(owner))) {
@@ -55,16 +55,16 @@ class Attachment {
   AttachmentView view() const noexcept {
     return runs_ == nullptr ? AttachmentView{owner_.bytes()} : runs_->view;
   }
-  /// Bytes of all runs; SIZE_MAX when these cannot be.
+  /// Returns the sum of the sizes of all runs; SIZE_MAX when the runs are invalid.
   std::size_t size() const noexcept { return runs_ == nullptr ? owner_.size() : runs_->bytes; }
   bool empty() const noexcept { return size() == 0; }
-  /// It is the owner's memory, all of it, and no view of other memory.
+  /// Returns true if the attachment is all of its owner's memory, rather than a view of other memory.
   bool is_buffer() const noexcept { return runs_ == nullptr; }
-  /// The reason for which the runs cannot be sent.
+  /// Returns the reason why the runs cannot be sent.
   detail::RunsFault fault() const noexcept {
     return runs_ == nullptr ? detail::RunsFault::kNone : runs_->fault;
   }
-  /// The Buffer that it was made of: all of its memory, or its owner.
+  /// The Buffer that the attachment was constructed from: either all of its memory, or its owner.
   Buffer& owner() noexcept { return owner_; }
 
  private:
@@ -86,7 +86,7 @@ class Attachment {
   }
 
   Buffer owner_;
-  /// Null when the owner's memory is all.
+  /// Null when the attachment is all of its owner's memory.
   std::unique_ptr<Runs, DropRuns> runs_;
 };
 

@@ -31,7 +31,7 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
       : AttachmentView(std::span<const Bytes>{runs}) {}
   template <detail::EndingMemory<Bytes> Given>
   AttachmentView(Given&& a_temporary_ends_before_the_call_name_it) = delete;  // NOLINT: a view converts
-  /// Says what else it needs.
+  /// Makes the compiler's message state the requirements.
   template <typename Given>
     requires(!std::convertible_to<Given, AttachmentView> && !detail::EndingMemory<Given, Bytes>)
   AttachmentView& operator=(Given&& needs_bytes_as_of_std_as_bytes_or_a_list_of_weft_bytes) = delete;

@@ -14,43 +14,43 @@
 
 namespace weft {
 
-/// Key of the metadata that a call brings a token under; the value is "Bearer " and the token, as in HTTP.
+/// Key of the metadata entry that carries a call's token; its value is "Bearer " and the token, as in HTTP.
 inline constexpr std::string_view kAuthorizationKey = "authorization";
 
-/// Token that a call has brought, and where from. Valid while an Authenticator looks at it.
+/// A call's token and its origin. Valid while an Authenticator examines it.
 struct Credentials {
-  /// Letters, digits and -._~+/=, at least one: anything else was refused before.
+  /// One or more letters, digits and -._~+/=. A token with other characters was refused before.
   std::string_view token;
-  /// The connection's, before the token says more.
+  /// Identity of the connection, without the token.
   const Identity& peer;
-  /// The time by the clock of the connection's loop.
+  /// Current time of the clock of the connection's loop.
   TimePoint now;
 };
 
-/// Caller that a token stands for.
+/// The caller that a token identifies.
 struct Authenticated {
   Identity identity;
-  /// The connection keeps the answer for so long, for calls that bring the same token: zero asks again for
-  /// each call, Duration::max() for as long as Authenticator::version() stays the same.
+  /// Time for which the connection caches this result for calls with the same token. Zero: it asks for each
+  /// call. Duration::max(): it caches the result as long as Authenticator::version() does not change.
   Duration good_for{};
 };
 
-/// Determines the caller of a call by the token that the call carries. Created in `main`, and given to a
-/// server as ServerOptions::authenticator. Not asked about calls without a token: these have the identity of
-/// their connection, whatever earlier calls on it carried. An invalid token refuses its call, even if the
-/// connection's identity alone would suffice.
+/// Determines the caller of a call from the token that the call carries. Created in `main`, and given to a
+/// server as ServerOptions::authenticator. It is not asked about calls without a token: these have the
+/// identity of their connection, regardless of tokens in earlier calls. An invalid token refuses its call,
+/// even if the connection's identity alone would suffice.
 ///
 /// Thread: each loop of the server calls it on its own thread, concurrently with others. It blocks its loop's
-/// other calls for its duration, so it must neither wait nor ask another server.
+/// other calls for its duration, so it must neither wait nor query another server.
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
 
-  /// Asked once for a call, or for a large one twice: when its token has arrived and when all of it has. A
-  /// failure is the call's answer; it should not say more than that the token is not good.
+  /// Called once per call, or twice for a large one: when its token has arrived, and when the whole call has.
+  /// A failure becomes the answer of the call; its text should reveal only that the token is invalid.
   virtual Result<Authenticated> authenticate(const Credentials& credentials) noexcept = 0;
-  /// Returns a number that changes when answers that are kept are not to be used any more. Asked for every
-  /// call with a token, so it is quick.
+  /// Returns a number that changes when cached results must no longer be used. Called for every call with a
+  /// token, so it must be fast.
   virtual std::uint64_t version([[maybe_unused]] TimePoint now) noexcept { return 0; }
 
  protected:
@@ -75,8 +75,8 @@ class FunctionAuthenticator final : public Authenticator {
 
 }  // namespace detail
 
-/// Makes an Authenticator of `Result<Authenticated>(const Credentials&) noexcept`, which all loops call at
-/// the same time. Throws std::bad_alloc.
+/// Makes an Authenticator from a `Result<Authenticated>(const Credentials&) noexcept`, which all loops call
+/// concurrently. Throws std::bad_alloc.
 template <typename F>
 std::shared_ptr<Authenticator> authenticate_by(F function) {
   static_assert(std::is_nothrow_invocable_r_v<Result<Authenticated>, const F&, const Credentials&>,

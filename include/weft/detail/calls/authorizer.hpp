@@ -12,12 +12,12 @@
 
 namespace weft {
 
-/// Says who may call what. Made in `main`, and given to a server as ServerOptions::authorizer. It is asked
-/// before anything of a call is kept but its head and its metadata. A caller without a right hears
-/// kUnauthenticated when nothing is known of it, else kPermissionDenied, and cannot tell a method that it may
-/// not call from one that there is not.
+/// Decides who may call which method. Created in `main`, and given to a server as ServerOptions::authorizer.
+/// It is called before more than the header and the metadata of a call is kept. A caller without the right
+/// gets kUnauthenticated when it is anonymous, otherwise kPermissionDenied, and cannot distinguish a
+/// forbidden method from an unknown one.
 ///
-/// Thread: each loop of the server asks on its own thread, at the same time as others.
+/// Thread: each loop of the server calls it on its own thread, concurrently with others.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;

@@ -11,12 +11,12 @@
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/coro/awaited_first.hpp"
 
-/// The seam on the calling side: a call whose request and answer somebody else writes and reads. Calls of
-/// functions are one user of it, weft::protobuf is another.
+/// Extension point of the calling side: calls with requests encoded and answers decoded by another layer.
+/// Function calls are one user, weft::protobuf is another.
 namespace weft::detail {
 
-/// Reads the body of an answer: read(), once and only where there is one, sets `failure`, which becomes the
-/// call's, when the bytes are none. What it read is take()n as a `Value`, unless that is void.
+/// Decodes the body of an answer. read() is called once, and only when there is a body; when decoding fails
+/// it sets `failure`, which becomes the call's. take() then returns the decoded `Value`, unless that is void.
 template <typename A>
 concept AnswerReader = requires(A& answer, Bytes body, Status& failure) {
   typename A::Value;
@@ -26,25 +26,27 @@ concept AnswerReader = requires(A& answer, Bytes body, Status& failure) {
   };
 };
 
-/// Writes the body of a request too: write() gets room for as many bytes as bytes() has just said, and may be
-/// called later than the await, when the call had to wait for its connection. bytes() may be kUnencodable,
-/// and then the call fails. A check() that is there is asked before both; its failure becomes the call's.
+/// Encodes the body of a request, and decodes the answer's. write() gets room for the number of bytes that
+/// bytes() has just returned, possibly after the await began if the call had to wait for its connection. The
+/// call fails if bytes() returns kUnencodable. check(), if it exists, is called before both; its failure
+/// becomes the call's.
 template <typename B>
 concept CallBody = AnswerReader<B> && std::move_constructible<B> && requires(const B& body, std::byte* to) {
   { body.bytes() } -> std::convertible_to<std::size_t>;
   body.write(to);
 };
 
-/// Tells which long runs of its body stay unchanged where they are until the call has ended, so that they are
-/// sent from there: find_runs() offers them, and write_around() is write() without those that were taken.
+/// Reports long runs of its body that remain unchanged in place until the call has ended, so that they can be
+/// sent without a copy. find_runs() offers them; write_around() is write() without the runs that were
+/// accepted.
 template <typename B>
 concept LendingBody = requires(const B& body, std::byte* to, LentRuns& runs) {
   body.find_runs(runs);
   body.write_around(to, runs);
 };
 
-/// Base of a call with its body, which the connection may be reading until the call is gone: listed before
-/// it, so that it is destroyed after it.
+/// Holds the body of a call. The connection may read the body until the call is destroyed, so this base class
+/// is listed before the call and is destroyed after it.
 template <AnswerReader Reader>
 class WithBody {
  protected:
@@ -56,7 +58,7 @@ class WithBody {
   Reader body_;
 };
 
-/// The part of a call that knows what its answer is.
+/// The part of a call that knows the type of its answer.
 template <AnswerReader Reader>
 class AnsweredCall : protected WithBody<Reader>, public PendingCall {
  public:
@@ -66,7 +68,7 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
   AnsweredCall(CallTarget& target, const MethodKey& method, CallDetails* details, Arguments&&... arguments)
       : WithBody<Reader>(std::in_place, std::forward<Arguments>(arguments)...),
         PendingCall(target, method, details) {}
-  /// Moves only before it is begun.
+  /// May only be moved before the call begins.
   AnsweredCall(AnsweredCall&& other, CallDetails* details) noexcept
       : WithBody<Reader>(std::in_place, std::move(other.body_)),
         PendingCall(std::move(other), details) {}  // NOLINT(bugprone-use-after-move): each takes its part
@@ -106,7 +108,7 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
   using WithBody<Reader>::body_;
 };
 
-/// Base classes that hold what has to outlive a call; they are listed before it, so that they are destroyed
+/// Base classes for objects that must outlive the call. They are listed before the call, and so are destroyed
 /// after it.
 struct WithDetails {
   explicit WithDetails(const CallOptions& options, bool returns_attachment = false)
@@ -121,10 +123,10 @@ struct WithoutDetails {
 /// Chooses the value of an awaited call: its result, or the result and the attachment.
 enum class Returns : std::uint8_t { kResult, kAnswer };
 
-/// A call that is made when it is awaited, once, by itself or within when_all(), race() or block_on(). What
-/// its body refers to stays there, unchanged, until it has ended. Cancel: total while it waits for a
-/// connection, after that the peer is told and the outcome is unknown. `Details` is WithDetails for a call
-/// with options, kAnswer needs it.
+/// A call that begins when it is awaited, once, directly or within when_all(), race() or block_on(). Objects
+/// to which its body refers must stay in place, unchanged, until the call has ended. Cancel: total while the
+/// call waits for a connection; after that the peer is notified and the outcome is unknown. `Details` is
+/// WithDetails for a call with options, which kAnswer requires.
 template <CallBody Body, Returns kReturns, typename Details>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] AwaitedCall final
     : Details,
@@ -133,20 +135,20 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   using Base = AnsweredCall<Body>;
 
  public:
-  /// `its` are the details, or, to make them in their place, the options of the call.
+  /// `its` are the details, or the options of the call to construct the details from.
   template <typename Its, typename... Arguments>
   AwaitedCall(CallTarget& target, const MethodKey& method, Its&& its, Arguments&&... arguments)
       : Details(std::forward<Its>(its)),
         Base(target, method, Details::get(), std::forward<Arguments>(arguments)...) {}
-  /// Takes over a call of the same body, with or without options. Only before it is awaited.
+  /// Takes over a call with the same body, with or without options. Only before it is awaited.
   AwaitedCall(Details&& its, Base&& call) noexcept
       : Details(std::move(its)), Base(std::move(call), Details::get()) {}
-  /// Moves only before it is awaited.
+  /// May only be moved before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept
       : Details(std::move(other)),
         Base(std::move(other), Details::get()) {}  // NOLINT(bugprone-use-after-move): each takes its part
 
-  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  /// Returns the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
   auto with_attachment() &&
       requires(kReturns == Returns::kResult) {
         using WithAttachment = AwaitedCall<Body, Returns::kAnswer, WithDetails>;

@@ -19,9 +19,9 @@ class BlockedCall final : public CallErrand {
   /// inside a turn of any loop.
   static Status check_thread(const CallDoor& door) noexcept;
 
-  /// Blocks until the loop has told, and returns the call's failure. It does not wait for a loop that does
-  /// not turn, nor for one that hears late of a stop that `stop` asks for: unless the call has memory of the
-  /// caller's, which only the loop can give back. After send(), once.
+  /// Blocks until the loop has reported the end, and returns the call's failure. Does not wait for a loop
+  /// that is blocked, nor after a stop request on `stop` to which the loop responds late, unless the call
+  /// uses memory of the caller's, which only the loop can return. Call once, after send().
   Status wait(const std::stop_token& stop) noexcept;
   /// Cancels the call; blocks only while it has memory of the caller's.
   void abandon() noexcept;

@@ -44,10 +44,11 @@ class CallContext {
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
 
-  /// Returns the caller: the one that its token stands for, if it brought one and the server has an
-  /// Authenticator; else the peer of its connection. Anonymous when neither was proven to be anybody.
+  /// Returns the caller: the one identified by the call's token, if it has one and the server has an
+  /// Authenticator; otherwise the peer of its connection. Anonymous when neither identity was proven.
   Identity identity() const;
-  /// Says whether the server lets the call's caller call `method`; true for a server that lets everybody.
+  /// Returns true if the server allows the call's caller to call `method`; always true for a server without
+  /// an Authorizer.
   bool may_call(std::string_view method) const;
 
   Deadline deadline() const;
@@ -81,14 +82,13 @@ class CallContext {
   /// `progress` counts the bytes of the answer's attachment that leave, from the handler's end on. It
   /// receives its last update before on_answer_sent().
   void report_progress(std::shared_ptr<TransferProgress> progress);
-  /// Bytes of the answer's attachment a second, at most; zero: as fast as it goes. One that is not longer
-  /// than a piece is not held back (CallOptions::attachment_rate). It gets at least two pieces in a
-  /// frame_timeout of this side's.
+  /// Limits the answer's attachment to this rate; zero: no limit. An attachment no longer than a piece is not
+  /// held back (CallOptions::attachment_rate). The rate is raised to at least two pieces per frame_timeout of
+  /// this side.
   void set_attachment_rate(std::uint64_t bytes_per_second);
 
-  /// Handle of the one who called, to call functions of its: now, `co_await context.peer().call<f>(x)`, or
-  /// later, by a copy that is kept; see Peer. In a blocking handler it is for weft::blocking(peer). Throws
-  /// std::bad_alloc.
+  /// Handle of the caller, to call its functions: now, `co_await context.peer().call<f>(x)`, or later,
+  /// through a copy; see Peer. In a blocking handler use it with weft::blocking(peer). Throws std::bad_alloc.
   Peer peer() const;
   /// The seam for it.
   std::shared_ptr<detail::PeerTarget> peer_target() const;

@@ -21,8 +21,8 @@ class ClientPass;
 class LocalBudget;
 class Session;
 
-/// State of a call that was given options, kept apart so that the others need not carry it: the options, the
-/// attachment on its way out, and the one that came with the answer.
+/// State that only calls with options need: the options, the attachment of the request, and the attachment of
+/// the answer.
 class CallDetails {
  public:
   CallDetails(const CallOptions& its, bool gives) : options(its), returns_attachment(gives) {
@@ -30,54 +30,57 @@ class CallDetails {
       begin_progress();
     }
   }
-  /// Details of a call that was begun without, which are gone when it has ended or was given up. Null when
-  /// memory is out.
+  /// Makes details for a call that was begun without any; they are destroyed when the call has ended or was
+  /// abandoned. Null when memory is exhausted.
   static CallDetails* make_own() noexcept;
-  /// Copies them before the call begins.
+  /// May only be copied before the call begins.
   CallDetails(const CallDetails& other) : CallDetails(other.options, other.returns_attachment) {}
   CallDetails& operator=(const CallDetails&) = delete;
 
-  /// The attachment on its way to the peer.
+  /// The attachment of the request.
   OutgoingTransfer& attachment() { return attachment_; }
   const OutgoingTransfer& attachment() const { return attachment_; }
-  /// Attachment of the answer, when that comes in pieces.
+  /// Attachment of the answer, when it arrives in pieces.
   ArrivingAnswer& arriving() { return arriving_; }
 
-  /// The call's time is its target's default.
+  /// Returns true if the call uses the default timeout of its target.
   bool has_default_time() const noexcept {
     return options.timeout == Duration::zero() && options.deadline.is_infinite();
   }
-  /// False when nobody asked for the attachment of the answer: it is read and dropped.
+  /// Returns false if the caller did not ask for the attachment of the answer: it is received and dropped.
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }
-  /// Chooses the place of an attachment of `bytes`, the same again when it lands_ahead; where there is none,
-  /// take_landing_refusal() says why.
+  /// Chooses the memory for an attachment of `bytes`; returns the same memory again when lands_ahead is set.
+  /// When there is no memory, take_landing_refusal() returns the reason.
   Landing land(std::size_t bytes, Session& session);
-  /// Returns the reason for which the last attachment was not given a place, once.
+  /// Returns, once, the reason why the last attachment got no memory.
   Status take_landing_refusal();
 
-  /// It is about to be queued on `loop`, with its attachment begun if it has one. Of those that have a
-  /// progress that no other call has taken.
+  /// Prepares the call to be queued on `loop`, after its attachment was begun if it has one. Only for details
+  /// with a progress that no other call uses.
   void run_on(Loop& loop);
-  /// The call has left, and may yet be told its outcome: the user's progress may end, or count for another.
+  /// Detaches the user's progress object: the call is over for the peer, although its outcome may not be
+  /// delivered yet. The object may be destroyed, or used for another call.
   void left() noexcept {
     if (has_progress_) give_progress_back();
   }
-  /// Outcome of a call for which nobody waits any more.
+  /// Outcome of a call that its caller has abandoned.
   static constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
                                          "the caller gave up"};
-  /// The call has ended. These details may be gone afterwards, if they are its own or those of its pass.
+  /// Reports the end of the call. These details may be destroyed by it, if they own themselves or belong to
+  /// their pass.
   void ended(const Status& outcome) noexcept {
     left();
     if (pass_ != nullptr || is_own_) [[unlikely]] {
       end_rarely(outcome);
     }
   }
-  /// The call passes interceptors: `pass` hears of its end.
+  /// The call passes interceptors: `pass` is notified of its end.
   void pass_by(ClientPass& pass) noexcept { pass_ = &pass; }
   bool has_pass() const noexcept { return pass_ != nullptr; }
-  /// The call is begun once more, after a connection that was lost: of that one nothing is left.
+  /// Resets the state that belonged to a lost connection, before the call begins again.
   void begin_again() noexcept;
-  /// The attachment of the answer has `bytes` and has its place; and how much of it is there.
+  /// Report to the progress that the attachment of the answer has `bytes` and a place in memory, and how much
+  /// of it has arrived.
   void expect(std::uint64_t bytes) const noexcept {
     if (options.progress != nullptr) progress_expects(bytes);
   }
@@ -85,17 +88,17 @@ class CallDetails {
     if (options.progress != nullptr) progress_received(bytes);
   }
   void all_received(std::size_t bytes) noexcept;
-  /// The handler succeeded, with an answer of `body_bytes`.
+  /// The handler succeeded, with an answer body of `body_bytes`.
   void served(std::size_t body_bytes) const noexcept;
 
   CallOptions options;
-  /// True if the awaiting side can be given the answer's attachment.
+  /// True if the awaiting coroutine can receive the answer's attachment.
   bool returns_attachment;
-  /// False when the body was written and is there no more: such a call cannot begin again.
+  /// False if the body was written and has been destroyed since: such a call cannot begin again.
   bool keeps_body = true;
-  /// The answer's attachment may be on its way to its place, though it is not its turn to be received.
+  /// The answer's attachment may be arriving at its place already, before its turn to be received.
   bool lands_ahead = false;
-  /// The answer's attachment: in the caller's buffer if one was named, else in this.
+  /// The answer's attachment: in the caller's buffer if there is one, otherwise in this Buffer.
   std::size_t answer_attachment_bytes = 0;
   Buffer answer_attachment;
 

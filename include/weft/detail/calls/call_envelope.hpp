@@ -28,8 +28,8 @@ struct DropPass {
   void operator()(GatePass* pass) const noexcept;
 };
 
-/// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where
-/// the handler runs, and then the loop.
+/// Attachments and options of a served call beside the bodies of request and answer. Thread: where the
+/// handler runs, and then the loop.
 struct CallEnvelope {
   struct Endpoints {
     std::string local;
@@ -40,28 +40,28 @@ struct CallEnvelope {
 
   /// The request's attachment, until the handler takes it.
   Buffer attachment{};
-  /// Replaces it for a call that ends at once.
+  /// Replaces `attachment` for a call that ends at once.
   ReceivedAttachment received{};
-  /// Goes out behind the answer.
+  /// Sent after the answer.
   Attachment answer_attachment{};
   /// Null when the handler has none.
   std::unique_ptr<AnswerWishes> wishes{};
-  /// Set for a handler that may ask for them off the loop. Without the URLs when the connection is gone and
-  /// its peer was somebody.
+  /// Endpoints for a handler that may ask for them off the loop. The URLs are empty if the connection was
+  /// gone before the record was made.
   std::unique_ptr<const Endpoints> endpoints{};
-  /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
+  /// The request's attachment, for a handler that receives it itself, instead of `attachment`; null without
   /// one.
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
   /// Items of a stream for a handler on a worker's thread; else null.
   std::unique_ptr<ServedExchange, DropExchange> exchange{};
-  /// Pass of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
+  /// Notifies interceptors and adaptive limits of the end of the call; null when it passed none.
   std::unique_ptr<GatePass, DropPass> pass{};
-  /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
+  /// Replaces the connection's tag after the connection is gone; created on first use.
   std::unique_ptr<std::shared_ptr<void>> orphan_tag{};
-  /// Bytes of the answer's attachment a second that the caller wants at most; zero: it says nothing. Read
-  /// and written by the loop.
+  /// Limit for the answer's attachment in bytes per second, as requested by the caller; zero: none. Accessed
+  /// only by the loop.
   std::uint64_t answer_rate = 0;
-  /// The connection is to end behind the answer. Set where the handler runs, read on the loop.
+  /// Close the connection after the answer. Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer = false;
 };
 

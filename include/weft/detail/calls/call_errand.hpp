@@ -24,37 +24,37 @@
 
 namespace weft::detail {
 
-/// A call of another thread than its client's loop: one record that both sides share, in one allocation with
-/// the encoded arguments behind it. It knows no types, since arguments are encoded and the answer is decoded
-/// on the caller's thread; the loop copies bytes.
+/// A call from a thread other than its client's loop: one record that both sides share, in one allocation
+/// together with the encoded arguments. It is independent of types, since the caller's thread encodes the
+/// arguments and decodes the answer; the loop only copies bytes.
 ///
-///   caller's thread    made -> encoded -> send()                           told -> reads the outcome
+///   caller's thread    made -> encoded -> send()                           tell() -> reads the outcome
 ///                                           |                                ^
 ///   client's loop                           '-> begin() -> answer -> end() --'
 ///
-/// The call proper, its options, timers and leases are made and destroyed on the loop. What the loop writes
-/// into the record it writes before tell(), and the caller reads nothing of it until it was told. Whoever
-/// gives up earlier lets go of the record, and cancels the call.
+/// The PendingCall, its options, timers and leases are created and destroyed on the loop. The loop writes to
+/// the record before tell(), and the caller reads the outcome only afterwards. A caller that abandons the
+/// call earlier cancels it and releases its reference to the record.
 ///
-/// How the caller is told is the derived class's business. Thread: the caller's, except where it is said.
+/// Derived classes define how tell() notifies the caller. Thread: the caller's, except where stated.
 class CallErrand : public Errand {
  public:
-  /// Lets go of the caller's part. Memory that the call's options name is in use until the caller was told.
+  /// Releases the caller's reference. Memory that the call's options refer to stays in use until tell().
   struct Release {
     void operator()(CallErrand* errand) const noexcept { errand->release(); }
   };
 
-  /// Facts of the call that the caller knows.
+  /// The caller's part of the call's description.
   struct Request {
     std::shared_ptr<CallDoor> door;
     const MethodKey* method;
     CallOptions options{};
     bool has_options = false;
-    /// Wants the attachment of the answer.
+    /// The caller wants the attachment of the answer.
     bool returns_attachment = false;
   };
 
-  /// Makes an `Its` with room for `body_bytes`; null when memory is out.
+  /// Makes an `Its` with room for `body_bytes`; null when memory is exhausted.
   template <typename Its, typename... Args>
   static std::unique_ptr<Its, Release> make(std::size_t body_bytes, Args&&... args) noexcept {
     const std::size_t room = ErrandBytes::room_for(body_bytes);
@@ -71,25 +71,25 @@ class CallErrand : public Errand {
     return std::unique_ptr<Its, Release>{errand};
   }
 
-  /// Room for the encoded arguments; and the answer's body, once the caller was told.
+  /// Room for the encoded arguments; after tell(), the answer's body.
   const ErrandBytes& bytes() const noexcept { return bytes_; }
-  /// Time of the call; what limits it does so before send().
+  /// Deadline of the call; it may be shortened before send().
   ErrandTime& time() noexcept { return time_; }
-  /// Gives it what its caller's scope carries, which is copied. False when memory for that is out. Before
-  /// send().
+  /// Copies the metadata of the caller's scope to the call. Returns false when memory is exhausted. Call
+  /// before send().
   bool carry(Bytes metadata) noexcept;
-  /// Wants the attachment of the answer. Before send().
+  /// Asks for the attachment of the answer. Call before send().
   void return_attachment() noexcept { request_.returns_attachment = true; }
 
-  /// Hands the call to its loop. tell() follows in any case, maybe from within.
+  /// Hands the call to its loop. tell() always follows, possibly from within send().
   void send() noexcept;
-  /// Asks for an early end. After send(). Thread: any that has a part in it.
+  /// Asks for an early end. After send(). Thread: any that holds a reference.
   void cancel(CancelReason reason) noexcept;
-  /// The call has memory of the caller's, which must stay until the caller was told.
+  /// Returns true if the call uses memory of the caller's, which must stay valid until tell().
   bool borrows() const noexcept { return borrows_; }
   const CallDoor& door() const noexcept { return *request_.door; }
 
-  /// The outcome, once the caller was told.
+  /// The outcome, available after tell().
   Status take_failure() noexcept { return std::move(failure_); }
   Buffer take_attachment() noexcept { return std::move(attachment_); }
   std::size_t attachment_bytes() const noexcept { return attachment_bytes_; }
@@ -98,23 +98,23 @@ class CallErrand : public Errand {
   explicit CallErrand(Request request) noexcept;
   ~CallErrand();
 
-  /// Tells the caller that the outcome is there; nothing is done with the record after that. Thread: the
-  /// loop's, or the one that ends it, or the caller's from within send().
+  /// Notifies the caller that the outcome is available; the record is not accessed after that. Thread: the
+  /// loop's, or the one that destroys the loop, or the caller's from within send().
   virtual void tell() noexcept = 0;
-  /// Holds the record until a release().
+  /// Adds a reference to the record, until release().
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) free_(this);
   }
 
  private:
-  /// The call proper, while the loop has it.
+  /// The PendingCall, while it is on the loop.
   class Pending final : public PendingCall {
    public:
     Pending(CallErrand& errand, CallTarget& target);
     ~Pending() = default;
 
-    /// False when it ended at once.
+    /// Returns false when the call ended at once.
     bool start();
     using PendingCall::take_failure;
 
@@ -135,7 +135,7 @@ class CallErrand : public Errand {
     Ended ended_;
     CancelScope scope_;
   };
-  /// The wish that the call ends, on its way to the loop.
+  /// The request to cancel, on its way to the loop.
   class Cancelling final : public Errand {
    public:
     explicit Cancelling(CallErrand& errand) noexcept : errand_(errand) {}
@@ -172,7 +172,7 @@ class CallErrand : public Errand {
 
   Cancelling cancelling_{*this};
 
-  // The loop's. The options are listed first, so that they outlive the call.
+  // Used by the loop only. The options are listed first, so that they outlive the call.
   std::optional<CallDetails> details_;
   std::optional<Pending> pending_;
 
@@ -182,10 +182,9 @@ class CallErrand : public Errand {
   std::size_t attachment_bytes_ = 0;
 };
 
-/// Returns the failure that stands for what was just thrown, from within a catch, while arguments were
-/// encoded.
+/// Returns the failure for an exception thrown while arguments were encoded. Call only within a catch block.
 Status failure_of_encoding() noexcept;
-/// Returns the failure of a call whose arguments must not be encoded.
+/// Returns the failure of a call with arguments that must not be encoded.
 Status unencodable_failure() noexcept;
 
 }  // namespace weft::detail

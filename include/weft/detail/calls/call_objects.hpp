@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-/// Objects of the user's that belong to one call, found by their types.
+/// Objects of the user that belong to one call, found by their types.
 class CallObjects {
  public:
   /// Replaces the one of the same type. Throws std::bad_alloc.

@@ -30,9 +30,9 @@ struct CallOptions {
   /// Progress of the attachments of the call; null: none. Must stay until the call has ended, and belongs to
   /// one call at a time.
   TransferProgress* progress = nullptr;
-  /// Bytes of `attachment` a second, at most; zero: as fast as it goes. One that is not longer than a piece
-  /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
-  /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
+  /// Limit for `attachment` in bytes per second; zero: no limit. An attachment no longer than a piece (128
+  /// KiB; 1 MiB over UCX and RDMA) is not held back. The call fails for a rate so low that the server would
+  /// consider the attachment stalled (RpcLimits::frame_timeout).
   std::uint64_t attachment_rate = 0;
   /// Maximum rate of the answer's attachment in bytes per second; zero: as fast as the handler allows. The
   /// server keeps to it as to a handler's own rate (CallContext::set_attachment_rate()): it raises a rate at

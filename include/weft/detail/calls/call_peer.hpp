@@ -28,11 +28,11 @@ class CallPeer : public Caller {
   CallPeer& operator=(const CallPeer& other) noexcept;
   ~CallPeer();
 
-  /// The connection has not ended, as far as this thread has heard. Thread: any.
+  /// Returns true if the connection has not ended, as far as this thread knows. Thread: any.
   bool connected() const noexcept;
   /// CallContext::connection_id() of its calls. Thread: any.
   std::uint64_t connection_id() const noexcept;
-  /// Returns it as a URL, also when it is gone; empty for a peer that was gone when it was asked for. Thread:
+  /// Returns the peer as a URL, also after it is gone; empty for a handle that was made after that. Thread:
   /// any.
   const std::string& remote_endpoint() const noexcept;
 

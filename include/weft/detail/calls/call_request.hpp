@@ -11,38 +11,39 @@
 
 namespace weft::detail {
 
-/// Request of a call but for its body: everything that its header is made of. Refers to what the call's owner
-/// keeps until the call has ended.
+/// Everything that the header of a call's request is made of, without its body. Refers to objects that the
+/// owner of the call keeps until the call has ended.
 struct CallRequest {
-  /// Its own metadata, or what its scope carries.
+  /// The metadata of the call, or else that of its scope.
   Bytes metadata() const {
     if (details != nullptr && details->options.metadata.is_given()) return details->options.metadata.bytes();
     return carrying != nullptr ? carrying->carried() : Bytes{};
   }
-  /// Nothing but arguments is to be sent, with no time but the target's default.
+  /// Returns true if the request consists only of arguments, with the target's default timeout.
   bool is_plain() const {
     return details == nullptr && carrying == nullptr && (deadline.is_infinite() || default_timeout != 0);
   }
 
-  /// The caller says that running the call twice does no harm.
+  /// The caller declares that running the call twice does no harm.
   bool is_idempotent() const {
     return method->idempotent || (details != nullptr && details->options.idempotent);
   }
-  /// The body can be written once more.
+  /// The body can be written again.
   bool keeps_body() const { return details == nullptr || details->keeps_body; }
 
   const MethodKey* method;
   /// May be null.
   CallDetails* details;
-  /// The scope that the call was begun under, if that carries anything.
+  /// The scope that the call was begun under, if it carries metadata.
   const CancelScope* carrying = nullptr;
   Deadline deadline{};
-  /// The target's default timeout as a header has it, if `deadline` is from that and is served by
-  /// CallTimeouts.
+  /// The target's default timeout as encoded in a header; zero unless `deadline` results from it and
+  /// CallTimeouts watches it.
   std::uint32_t default_timeout = 0;
-  /// Times that the call was begun again, after connections that were lost.
+  /// Number of times that the call was begun again after a lost connection.
   std::uint32_t repeats = 0;
-  /// It was on a connection that was lost, and may have run there, whatever became of it since.
+  /// The call was sent on a connection that was lost, and may have run there, even if later attempts were
+  /// refused.
   bool may_have_run = false;
   /// The call has waited at its target, so that its owner may destroy it when it ends.
   bool has_waited = false;

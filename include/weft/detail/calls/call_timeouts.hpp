@@ -11,38 +11,39 @@
 namespace weft::detail {
 
 class PendingCall;
-/// List of its target that a call sits in: while it waits that of waiting calls, afterwards that of timeouts.
+/// The list of its target that a call is in: the waiting calls while it waits, the timeouts afterwards.
 struct TargetCallTag;
 
-/// The default timeout of a target's calls. All of them have the same, so the order in which they were sent
-/// is the order in which their time is over: a call costs a place in a list, and one timer serves all. A call
-/// that has ended may stay in the list until its time is over. Thread: the loop's.
+/// Enforces the default timeout of a target's calls. All of them have the same timeout, so they expire in the
+/// order in which they were sent: each call needs only a place in a list, and one timer serves all. A call
+/// that has ended may stay in the list until its timeout expires. Thread: the loop's.
 class CallTimeouts final : private Timer {
  public:
-  /// `timeout` may be kNoTimeout. Where calls are not `plain` it serves none: each has something of its own
-  /// to do at its beginning, which is not looked for at those that are served.
+  /// `timeout` may be kNoTimeout. With `plain` false it serves no calls: each call needs individual work at
+  /// its beginning, which the path for served calls does not check for.
   CallTimeouts(Loop& loop, Duration timeout, bool plain = true);
   ~CallTimeouts() = default;
 
-  /// Says whether calls without a timeout of their own are served by add(). False for none, for calls that
-  /// are not plain, and for one that does not fit in a request's field; that is as good as the call's own.
+  /// Returns true if add() serves calls without a timeout of their own. False if there is no timeout, if
+  /// calls are not plain, or if the timeout does not fit in a request's field; each call then uses a timer of
+  /// its own.
   bool serves() const { return wire_timeout_ != 0; }
   Duration timeout() const { return timeout_; }
-  /// The same as a request's header has it, in microseconds; only if it serves().
+  /// The timeout as encoded in a request's header, in microseconds; only if serves().
   std::uint32_t wire_timeout() const { return wire_timeout_; }
-  /// End of the time of a call that begins now; only if it serves().
+  /// Deadline of a call that begins now; only if serves().
   Deadline from_now() const {
     return Deadline{(timeout_ >= kLongTimeout ? loop_.now() : loop_.read_clock()) + timeout_};
   }
-  /// Cancels `call` when its time is over, and never before; later by as much as it was added behind one that
-  /// ends later, which clocks that are read at different moments of a turn may differ by.
+  /// Cancels `call` when its timeout expires, never before. It may be cancelled late if it was added behind a
+  /// call with a later deadline, by the difference between the two clock readings within a turn.
   void add(PendingCall& call);
-  /// The calls have ended: forgets those that are still in the list.
+  /// Forgets the calls that are still in the list; all of them have ended.
   void forget_all() noexcept;
 
  private:
-  /// A timeout from this length on counts from the beginning of the loop's turn, so that a call that says
-  /// nothing of time need not read the clock: no turn takes a part of it that anybody would notice.
+  /// Timeouts of at least this length count from the beginning of the loop's turn, so that a call with the
+  /// default timeout need not read the clock. The duration of a turn is negligible in comparison.
   static constexpr Duration kLongTimeout = std::chrono::seconds{5};
 
   void on_timer() override;

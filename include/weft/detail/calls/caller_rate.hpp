@@ -11,12 +11,12 @@
 
 namespace weft {
 
-/// Tells the callers of a server apart. Thread: each loop of the server asks on its own thread.
+/// Distinguishes the callers of a server. Thread: each loop of the server asks on its own thread.
 class CallerKey {
  public:
   virtual ~CallerKey() = default;
-  /// Returns what calls of one caller have in common, valid until the next call of anything. It is looked at
-  /// after the interceptors, which may have attached to the call whom they found it to be from.
+  /// Returns the key of the caller of `call`, valid until the next call of any function. It is evaluated
+  /// after the interceptors, which may have attached the identity of the caller to the call.
   virtual std::string_view of(const IncomingCall& call) const noexcept = 0;
 
  protected:
@@ -25,21 +25,21 @@ class CallerKey {
   CallerKey& operator=(const CallerKey&) = default;
 };
 
-/// Callers are told apart by what they say under this key of their metadata. Those who say nothing are one.
+/// Distinguishes callers by the value of this metadata key. All calls without it share one rate.
 std::shared_ptr<const CallerKey> by_metadata(std::string key);
-/// Callers are told apart by the first name of who they were proven to be (Identity::name()). Those of whom
-/// nothing is known are one.
+/// Distinguishes callers by their first proven name (Identity::name()). All callers without a proven identity
+/// share one rate.
 std::shared_ptr<const CallerKey> by_identity();
 
-/// Rate at which each caller may call: ServerOptions::caller_rates.
+/// Limits the rate of calls for each caller: ServerOptions::caller_rates.
 struct CallerRate {
   Rate rate{};
-  /// Null: by the host that the connection comes from, an IPv6 host by its first 64 bits. That is looked at
-  /// before the interceptors, when the call's body is there and its attachment is not.
+  /// Null: the host of the connection is the key, for IPv6 its first 64 bits. The rate is checked before the
+  /// interceptors, when the call's body has arrived and its attachment has not.
   std::shared_ptr<const CallerKey> key{};
-  /// Callers that have a rate of their own at the same time. Above that number newcomers share one while
-  /// nobody is idle, so whoever invents keys gets no more than so many rates. From 1 to 2^24; each takes
-  /// about 80 bytes.
+  /// Number of callers with their own rate at the same time. Above this number, new callers share one rate
+  /// unless an idle caller can be replaced, so a client that invents keys gains at most this many rates. From
+  /// 1 to 2^24; each takes about 80 bytes.
   std::size_t callers_max = 10'000;
 };
 

@@ -10,13 +10,12 @@
 
 namespace weft::detail {
 
-/// The bodies of an errand's request and answer, in one room that somebody else owns as long as the answer
-/// fits.
+/// The bodies of a request and its answer, in memory of another owner as long as the answer fits there.
 class ErrandBytes {
  public:
   static constexpr std::size_t kBodyMax = static_cast<std::size_t>(-1) / 2;
 
-  /// The size of a room for a request's body of `bytes`: a small answer fits in any case.
+  /// Size of the memory for a request's body of `bytes`: large enough for a small answer too.
   static constexpr std::size_t room_for(std::size_t bytes) noexcept {
     constexpr std::size_t kLeast = 256;
     return bytes < kLeast ? kLeast : bytes;
@@ -28,7 +27,7 @@ class ErrandBytes {
 
   /// The request's body, until there is an answer.
   MutableBytes body() const noexcept { return {room_, body_bytes_}; }
-  /// Copies an answer's body. False when memory is out.
+  /// Copies an answer's body. Returns false when memory is exhausted.
   bool keep_answer(Bytes answer) noexcept {
     std::byte* to = room_;
     if (answer.size() > room_for(body_bytes_)) {

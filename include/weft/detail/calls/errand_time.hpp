@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// The time of an errand, which counts from where the caller made it. A clock that only the loop may read has
-/// it count from where the loop begins it.
+/// The deadline of a call from another thread, which counts from the creation of the call. If only the loop
+/// may read the clock, the timeout counts from when the loop begins the call.
 class ErrandTime {
  public:
   /// Turns the timeout of `options` into a deadline. `clock` may be null; `usual` is the client's timeout.
@@ -29,13 +29,13 @@ class ErrandTime {
   }
 
   void limit(Deadline deadline) noexcept { limit_ = limit_.earlier(deadline); }
-  /// Moment by which the call should have ended, by the system's clock; infinite without any, or when the
-  /// loop's clock is another.
+  /// Moment by which the call should have ended, by the system's clock; infinite without a limit, or when the
+  /// loop has another clock.
   Deadline expected_by() const noexcept {
     return is_read_here_ ? limit_.earlier(usual_end_) : Deadline::infinite();
   }
-  /// The deadline of a call that the loop begins `now`. One that comes early enough has the client's usual
-  /// time from there on, for which there is a list; a late one has so much less.
+  /// The deadline of a call that the loop begins `now`. A call that arrives at once gets the client's full
+  /// default timeout, which CallTimeouts serves; a late one gets the remaining time.
   Deadline on_loop(TimePoint now) const noexcept {
     constexpr Duration kLate = std::chrono::milliseconds{1};
     return usual_end_.is_infinite() || now - made_at_ < kLate ? limit_ : expected_by();

@@ -12,19 +12,19 @@ namespace weft::detail {
 
 class StreamExchange;
 
-/// The loop's part of a StreamExchange: moves what arrives into it and what was put out of it. It looks when
-/// it is told to, when the stream has items or has ended, and when it may send again. Derived classes know
-/// the side. Thread: the stream's loop.
+/// The loop's side of a StreamExchange: moves arriving items into it and written items out of it. It works
+/// when asked, when the stream has items or has ended, and when the stream may send again. Derived classes
+/// implement the client's and the server's side. Thread: the stream's loop.
 class ExchangePump {
  public:
   ExchangePump(const ExchangePump&) = delete;
   ExchangePump& operator=(const ExchangePump&) = delete;
 
-  /// Does all that can be done now.
+  /// Moves everything that can be moved now.
   void look() noexcept;
 
  protected:
-  /// Both outlive it.
+  /// Both arguments must outlive this.
   ExchangePump(StreamSide& side, StreamExchange& exchange) noexcept
       : side_(side), exchange_(exchange), reader_(*this), writer_(*this) {}
   ~ExchangePump();
@@ -36,14 +36,14 @@ class ExchangePump {
     ExchangePump& pump;
   };
 
-  /// Brings the side up to date with its call.
+  /// Updates the side to the state of its call.
   virtual void update_side() noexcept = 0;
   /// Ends the stream from this side.
   virtual void end_stream(const Status& why) noexcept = 0;
 
   void receive() noexcept;
   void send() noexcept;
-  /// False when nothing can be sent now.
+  /// Returns false when nothing can be sent now.
   bool send_item(std::uint64_t& sent) noexcept;
   void listen() noexcept;
 
@@ -51,9 +51,9 @@ class ExchangePump {
   StreamExchange& exchange_;
   Turn reader_;
   Turn writer_;
-  /// Items that were put and are being sent.
+  /// Items that were taken from the writer and are being sent.
   ItemBlocks hand_;
-  /// Cost of the last one, while its attachment is leaving.
+  /// Cost of the last item while its attachment is being sent.
   std::uint64_t attached_cost_ = 0;
   bool opened_ = false;
   bool gave_up_ = false;

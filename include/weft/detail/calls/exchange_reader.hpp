@@ -10,8 +10,7 @@
 
 namespace weft::detail {
 
-/// Items of a StreamExchange as a thread reads them: one by one, of batches that it takes. Thread: one at a
-/// time.
+/// Reads the items of a StreamExchange one by one, out of batches. Thread: one at a time.
 class ExchangeReader {
  public:
   /// `exchange` outlives it.
@@ -19,16 +18,17 @@ class ExchangeReader {
   ExchangeReader(const ExchangeReader&) = delete;
   ExchangeReader& operator=(const ExchangeReader&) = delete;
 
-  /// Blocks until there is an item; nothing behind the last one. It is valid until the next one is asked for.
+  /// Blocks until there is an item; returns nothing after the last one. The bytes are valid until the next
+  /// call.
   std::optional<Bytes> next() noexcept { return next(true); }
-  /// The same without blocking: nothing also when would_wait().
+  /// The same without blocking: also returns nothing when would_wait().
   std::optional<Bytes> try_next() noexcept { return next(false); }
-  /// Attachment of the item that was given last, which may be moved from; null when it has none.
+  /// Attachment of the last returned item, which may be moved from; null when it has none.
   Buffer* attachment() const noexcept {
     Attachment* const came = shows_ ? items_.attachment() : nullptr;
     return came != nullptr ? &came->owner() : nullptr;
   }
-  /// next() would wait.
+  /// Returns true if next() would block.
   bool would_wait() const noexcept;
   StreamExchange& exchange() const noexcept { return exchange_; }
 
@@ -37,10 +37,10 @@ class ExchangeReader {
 
   StreamExchange& exchange_;
   ItemBlocks items_;
-  /// Cost of what was taken since the exchange was told, and of which it is told.
+  /// Cost of items taken since the last report to the exchange, and the cost at which the next report is due.
   std::uint64_t taken_ = 0;
   std::uint64_t tells_at_ = 0;
-  /// Cost of the item that was given last.
+  /// Cost of the last returned item.
   std::uint64_t shown_ = 0;
   bool shows_ = false;
 };

@@ -13,16 +13,17 @@
 
 namespace weft::detail {
 
-/// A thread that may sleep until another one has something for it. Under the lock of whoever has it.
+/// A thread that may sleep until another thread has work for it. Protected by the lock of its owner.
 class SleepingThread {
  public:
-  /// It is to be woken, by wake(), which may come when the lock is free again. False when it does not sleep.
+  /// Returns true if the thread sleeps and must be woken by wake(), which may be called after the lock was
+  /// released.
   bool must_wake() noexcept { return std::exchange(sleeps_, false); }
   void wake() noexcept { goes_on_.notify_one(); }
   void wake_now() noexcept {
     if (must_wake()) wake();
   }
-  /// Sleeps until it is woken, or something else happens. False when `until` was first.
+  /// Sleeps until it is woken, or spuriously wakes. Returns false when `until` has passed.
   bool block(std::unique_lock<std::mutex>& lock, Deadline until) noexcept;
   bool sleeps() const noexcept { return sleeps_; }
 
@@ -31,8 +32,9 @@ class SleepingThread {
   bool sleeps_ = false;
 };
 
-/// Common part of both directions of a StreamExchange: the lock, the terms, the failure, the way to the loop.
-/// No code of the user's runs under the lock. Threads: any; what takes a Lock is under it.
+/// State shared by both directions of a StreamExchange: the lock, the terms, the failure, and the
+/// notification of the loop. No user code runs under the lock. Threads: any; functions with a Lock parameter
+/// require the lock.
 class ExchangeState {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -41,9 +43,10 @@ class ExchangeState {
   ExchangeState& operator=(const ExchangeState&) = delete;
 
   Lock lock() const noexcept { return Lock{mutex_}; }
-  /// This process is a child of the one that has the loop: nothing is done with it here, the lock neither.
+  /// Returns true in a child of the process that has the loop: the child must not use this object, not even
+  /// its lock.
   bool in_child() const noexcept { return made_in_.in_child(); }
-  /// Lets `thread`, which is this one, sleep until `ready` says so.
+  /// Blocks `thread`, which is the calling one, until `ready` returns true.
   template <typename Ready>
   void wait(Lock& lock, SleepingThread& thread, Ready ready) noexcept {
     check_alone(thread);
@@ -51,15 +54,16 @@ class ExchangeState {
       if (!thread.block(lock, until_) && !ready()) return give_up_late(lock);
     }
   }
-  /// Has the loop look, unless it was told already or the stream has ended; the lock is free meanwhile.
+  /// Notifies the loop, unless a notification is pending or the stream has ended. Releases the lock
+  /// meanwhile.
   void ask(Lock& lock) noexcept;
-  /// Ends the stream on this side, and the loop tells the peer.
+  /// Ends the stream on this side; the loop notifies the peer.
   virtual void give_up(Lock& lock, const Status& why) noexcept = 0;
   void note_failure(const Status& why) noexcept {
     if (failure_.ok()) failure_ = why;
   }
   const Status& noted_failure() const noexcept { return failure_; }
-  /// Ok with a window of zero until the stream is open, and the same for ever then.
+  /// Ok with a window of zero until the stream is open; constant afterwards.
   const StreamTerms& terms() const noexcept { return terms_; }
   bool is_open() const noexcept { return terms_.window != 0; }
 
@@ -67,22 +71,22 @@ class ExchangeState {
   ExchangeState() = default;
   ~ExchangeState() = default;
 
-  /// A thread that still waits after `until` ends the stream, because its loop does not turn. Called before
-  /// another thread has this object.
+  /// A thread that still waits after `until` ends the stream, because its loop does not respond. Call before
+  /// another thread has access to this object.
   void expect_end_by(Deadline until) noexcept { until_ = until; }
   void set_terms(StreamTerms terms) noexcept { terms_ = std::move(terms); }
-  /// The node that was posted is back: the loop looks after this, and not before, for a look for another
-  /// reason leaves the node where it is.
+  /// Reports that the posted node has returned. Call this before looking at the exchange: a look for another
+  /// reason leaves the node posted.
   void take_back_post() noexcept {
     const Lock its_lock = lock();
     posted_ = false;
   }
-  /// The loop need not look any more.
+  /// The loop needs no more notifications.
   void ask_no_more() noexcept { asks_no_more_ = true; }
 
  private:
-  /// Lets the loop look at the exchange in a later turn, which take_back_post() begins. Not called again
-  /// before that. Thread: those of the user.
+  /// Makes the loop look at the exchange in a later turn, which begins with take_back_post(). Not called
+  /// again before that. Thread: those of the user.
   virtual void post() noexcept = 0;
 
   static void check_alone(const SleepingThread& thread) noexcept;

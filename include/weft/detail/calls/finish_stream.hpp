@@ -10,7 +10,7 @@
 
 namespace weft::detail {
 
-/// Returns why a stream has no result any more.
+/// Returns the failure of a stream with a result that was already taken.
 inline Status result_was_given() noexcept {
   static constexpr FixedFailure kGiven{
       StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
@@ -18,8 +18,8 @@ inline Status result_was_given() noexcept {
   return Status::of<kGiven>();
 }
 
-/// Awaited for the end of a stream that this side opened: gives take_result() of its `Record`, which is an
-/// OpenedStream. What was not read is dropped.
+/// Awaited for the end of a stream that this side opened; returns take_result() of its `Record`, which is an
+/// OpenedStream. Unread items are dropped.
 template <typename Record>
 class [[nodiscard]] FinishStream final : CancelListener {
  public:
@@ -34,7 +34,7 @@ class [[nodiscard]] FinishStream final : CancelListener {
     StreamSide& side = stream_.side();
     side.end_writing();
     side.took(side.incoming().discard());
-    // What failed on this side only: the peer would wait for credit, and has to be told.
+    // The failure is on this side only: notify the peer, which would otherwise wait for credit.
     if (const Status& why = side.failure(); !why.ok()) stream_.abandon(Status{why});
     return stream_.done();
   }

@@ -26,9 +26,9 @@ struct HandlerOptions {
   /// Rate of the method's calls from all callers together; none: unlimited. Calls beyond it are refused with
   /// kResourceExhausted and a time to wait.
   std::optional<Rate> rate{};
-  /// Finds by itself how many calls of the method run at the same time best, and refuses the others with
-  /// kResourceExhausted: for methods whose calls take about the same time, and wait for something that all of
-  /// them share. None: no such limit. Not for an ordinary function on a loop.
+  /// Determines the best number of concurrent calls of the method automatically, and refuses further calls
+  /// with kResourceExhausted. For methods with calls of similar duration that wait for a shared resource.
+  /// None: no such limit. Not for an ordinary function on a loop.
   std::optional<AdaptiveLimitOptions> adaptive_limit{};
 };
 

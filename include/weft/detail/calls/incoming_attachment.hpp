@@ -20,30 +20,30 @@ class IncomingTransfer;
 class ServedCall;
 }  // namespace detail
 
-/// Attachment of a request that its handler has not received yet: the handler reads its arguments and size(),
-/// and chooses the memory, or refuses by returning a failure. A coroutine asks for it by a parameter
-/// `IncomingAttachment&` before those that travel (behind `CallContext&`, if it has one):
+/// Attachment of a request that its handler has not received yet. The handler reads its arguments and size(),
+/// and then chooses the memory, or refuses by returning a failure. A coroutine asks for it with a parameter
+/// `IncomingAttachment&` before the encoded ones (after `CallContext&`, if there is one):
 ///
 ///     weft::Task<weft::Result<void>> put(weft::IncomingAttachment& data, std::uint64_t block) {
 ///       Slot* slot = pool.slot_for(block, data.size());
-///       if (slot == nullptr) co_return weft::user_error(1, "no room");  // nothing was sent for nothing
+///       if (slot == nullptr) co_return weft::user_error(1, "no room");  // no byte of data was sent
 ///       co_return co_await data.into(slot->memory);
 ///     }
 ///
-/// A large attachment, which travels in pieces, stays with the caller until the handler asks for it, if the
-/// caller sees the same parameter; then a refusal costs no byte of it. It goes to the chosen memory without a
-/// copy where its transport can. A smaller attachment follows its request at once, and a handler that chooses
-/// before it suspends gets it without a copy as well. Valid until the handler has ended. Thread: the
-/// connection's loop.
+/// A large attachment, which is sent in pieces, stays with the caller until the handler asks for it, if the
+/// caller's declaration has the same parameter; a refusal then costs no byte of it. It is received into the
+/// chosen memory without a copy if the transport supports that. A smaller attachment follows its request at
+/// once, and a handler that chooses the memory before it first suspends gets it without a copy too. Valid
+/// until the handler has ended. Thread: the connection's loop.
 class IncomingAttachment {
  public:
   explicit IncomingAttachment(detail::ServedCall& call);
   IncomingAttachment(const IncomingAttachment&) = delete;
   IncomingAttachment& operator=(const IncomingAttachment&) = delete;
 
-  /// Returns its length in bytes; 0: the request brought none.
+  /// Returns the length in bytes; 0 if the request has no attachment.
   std::size_t size() const noexcept;
-  /// Returns how many bytes of it are there.
+  /// Returns the number of bytes received so far.
   std::size_t received() const noexcept;
 
   class Into;
@@ -51,20 +51,22 @@ class IncomingAttachment {
 
   /// Receives the attachment into the beginning of `memory`, which belongs to the handler and may be
   /// registered (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is
-  /// not accessed any more when this has ended, however it ends. A request without an attachment has nothing
-  /// to receive, and this succeeds. Once; into() or receive(), also when that failed or was cancelled. A
-  /// refusal before the start, such as for memory that is too small, does not count. `progress`, which may be
-  /// null, counts in received() the arrived bytes: this many bytes of `memory`, from its beginning, are the
-  /// sent ones. It stays until this has ended, and counts for nothing else meanwhile. It calls back for the
-  /// whole before this ends, and not after that. Cancel: ends with kCancelled when the memory is no longer
-  /// written: at once, or for memory that a device fills within 250 ms. Errors: kResourceExhausted when the
-  /// memory is too small; kInvalidArgument when its blocks are impossible, this was received already, or
-  /// `progress` counts for another call; kUnavailable without progress for the server's frame_timeout, or
-  /// when the connection is gone.
+  /// not accessed after this has completed, with any result. Succeeds at once if the request has no
+  /// attachment. Only one call of into() or receive() is allowed, even if that call failed or was cancelled;
+  /// a refusal before the start, such as for memory that is too small, does not count.
+  ///
+  /// `progress` may be null. Its received() counts arrived bytes: that many bytes from the beginning of
+  /// `memory` are valid. It must outlive this operation and not be used for another one meanwhile. It calls
+  /// back for the whole attachment before this completes, and never afterwards.
+  ///
+  /// Cancel: ends with kCancelled when the memory is no longer written to: at once, or within 250 ms for
+  /// memory that a device fills. Errors: kResourceExhausted when the memory is too small; kInvalidArgument
+  /// when its blocks are invalid, the attachment was received already, or `progress` is used by another call;
+  /// kUnavailable after the server's frame_timeout without progress, or when the connection is gone.
   Into into(LandingView memory, TransferProgress* progress = nullptr) noexcept;
-  /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
-  /// `Result<Buffer> data = co_await attachment.receive()`. Errors, cancel and `progress` as with into(), and
-  /// kResourceExhausted.
+  /// Receives the attachment into memory of the server, which counts in process_memory_max until the Buffer
+  /// is destroyed: `Result<Buffer> data = co_await attachment.receive()`. Errors, cancel and `progress` as
+  /// for into(), and kResourceExhausted.
   Received receive(TransferProgress* progress = nullptr) noexcept;
 
  private:
@@ -101,9 +103,9 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
 
   detail::IncomingTransfer* transfer_;
   LandingView memory_;
-  /// Null when there is none, and when the wait was refused.
+  /// Null without one, or when the wait was refused.
   TransferProgress* progress_;
-  /// It goes to memory of the server's.
+  /// Receive into memory of the server.
   bool own_;
   bool waits_ = false;
   Status misuse_;

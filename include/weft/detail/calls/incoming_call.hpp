@@ -15,8 +15,8 @@
 
 namespace weft {
 
-/// A call that a server has received and not begun to run, as interceptors and keys of callers see it. Valid
-/// while they look at it, and so is all that it shows. Thread: the connection's loop.
+/// A call that a server has received and not yet begun to run, as seen by interceptors and caller keys. The
+/// call and everything it returns are valid while they examine it. Thread: the connection's loop.
 class IncomingCall {
  public:
   struct Facts {
@@ -39,18 +39,18 @@ class IncomingCall {
   MetadataView metadata() const { return facts_.metadata; }
   /// Returns the peer as a URL.
   std::string_view remote_endpoint() const { return facts_.remote_endpoint; }
-  /// Unique in this process among the connections of all servers.
+  /// Unique among the connections of all servers in this process.
   std::uint64_t connection_id() const { return facts_.connection_id; }
-  /// Its caller, as CallContext::identity() says.
+  /// Identity of the caller, like CallContext::identity().
   const Identity& identity() const { return facts_.identity; }
   Deadline deadline() const { return facts_.deadline; }
-  /// Bytes of the arguments, which are here unless they are over a chunk.
+  /// Size of the arguments in bytes. They have arrived, unless they are larger than a chunk.
   std::uint64_t request_bytes() const { return facts_.request_bytes; }
-  /// Bytes of the attachment, which may be still to come.
+  /// Size of the attachment in bytes; it may not have arrived yet.
   std::uint64_t attachment_bytes() const { return facts_.attachment_bytes; }
 
-  /// Gives the call an object, which its handler finds by CallContext::attached<T>(), and what comes later
-  /// here by attached<T>(). It replaces one of the same type, and is gone when the call has ended. Throws
+  /// Attaches an object to the call. The handler finds it by CallContext::attached<T>(), later interceptors
+  /// by attached<T>(). Replaces an object of the same type, and is destroyed when the call has ended. Throws
   /// std::bad_alloc, which refuses the call.
   template <typename T>
   void attach(std::shared_ptr<T> object) {
@@ -67,15 +67,15 @@ class IncomingCall {
   detail::CallObjects& objects_;
 };
 
-/// A call whose outcome is decided, as interceptors see it. Valid while they look at it.
+/// A call with a decided outcome, as seen by interceptors. Valid while they examine it.
 struct EndedCall {
   std::string_view method{};
-  /// URL of the other side; of a client, where the call was to go. Empty when there was no connection.
+  /// URL of the other side; on a client, the target of the call. Empty without a connection.
   std::string_view remote_endpoint{};
   const Status& status;
-  /// Time from when the call was received to its answer; of a client, from its beginning to its end.
+  /// Time from the arrival of the call to its answer; on a client, from the beginning of the call to its end.
   Duration duration{};
-  /// Bytes of the arguments and of the result, attachments not counted. The result of a failure has none.
+  /// Size of the arguments and of the result in bytes, without attachments. A failure has no result.
   std::uint64_t request_bytes = 0;
   std::uint64_t answer_bytes = 0;
   const detail::CallObjects& objects;

@@ -25,49 +25,49 @@ struct DropArrivingItem {
 };
 using OwnedArrivingItem = std::unique_ptr<ArrivingItem, DropArrivingItem>;
 
-/// Items that the peer sends on one stream: those that wait to be read, and what it may send. Tells what is
-/// to be granted, as a sum for wire::CreditHead; 0: nothing. Thread: its loop's.
+/// The items of one stream that the peer sent and that wait to be read, and the window for more. Several
+/// functions return a grant, a sum for wire::CreditHead; 0: no grant is due. Thread: its loop's.
 class IncomingItems {
  public:
-  /// Outcome of an item that came.
+  /// Outcome of the arrival of an item.
   enum class Arrival : std::uint8_t {
     kKept,
-    kDropped,   ///< nobody reads it
-    kNoCredit,  ///< the peer had no right to send it
+    kDropped,   ///< reading has stopped
+    kNoCredit,  ///< the item exceeds the peer's credit
     kNoMemory,
   };
 
-  /// The peer may send `window` bytes before it is granted more.
+  /// Allows the peer to send `window` bytes before the next grant.
   void open(std::uint32_t window) noexcept { window_ = ReceiveWindow{window}; }
 
-  /// An item may be shown. Not before the one that is shown was taken.
+  /// Returns true if an item may be shown. The shown item must be taken first.
   bool has_item() const noexcept { return !items_.empty() && !dropped_; }
-  /// No item comes behind those that are there.
+  /// No item follows the ones that are here.
   bool have_ended() const noexcept { return ended_; }
   /// Cost of the items that are here.
   std::uint64_t held() const noexcept { return held_; }
   std::uint32_t window() const noexcept { return window_.window(); }
-  /// Items that are here are not read.
+  /// Items that are here must not be read.
   bool are_dropped() const noexcept { return dropped_; }
-  /// An item that came now would be kept.
+  /// An item that arrives now would be kept.
   bool are_wanted() const noexcept { return !ended_ && !discards_; }
-  /// The item that was announced last and whose attachment is coming; null: none.
+  /// The last announced item, while its attachment is arriving; null: none.
   ArrivingItem* arriving() const noexcept {
     return attached_ != nullptr ? attached_->arriving.get() : nullptr;
   }
-  /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
+  /// Returns the next item; valid until take(), even if the stream ends meanwhile.
   Bytes show() noexcept {
     shown_ = true;
     return items_.front();
   }
-  /// Attachment of the item that is shown, which may be moved from; null when it has none.
+  /// Attachment of the shown item, which may be moved from; null when it has none.
   Buffer* attachment() noexcept {
     if (attached_ == nullptr) [[likely]] {
       return nullptr;
     }
     return shown_ && attached_->is_next() ? &attached_->whole.front().attachment : nullptr;
   }
-  /// The item that is shown, if one is, is not needed any more. Returns what is to be granted.
+  /// Removes the shown item, if there is one. Returns the grant.
   std::uint64_t take() noexcept {
     if (!std::exchange(shown_, false)) return 0;
     if (dropped_) [[unlikely]] {
@@ -82,7 +82,7 @@ class IncomingItems {
     held_ -= cost;
     return window_.take(cost);
   }
-  /// The item that is shown goes elsewhere; it counts as held until release().
+  /// Passes the shown item to another thread; it counts as held until release().
   void hand_over() noexcept {
     shown_ = false;
     if (attached_ != nullptr) [[unlikely]] {
@@ -90,14 +90,14 @@ class IncomingItems {
     }
     items_.pop();
   }
-  /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
+  /// Releases items of this cost that were handed over. Returns the grant.
   std::uint64_t release(std::uint64_t cost) noexcept;
-  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown
-  /// and those that were handed over. Returns what is to be granted.
+  /// Stops reading: drops all items that are here, including the shown one and those handed over, and later
+  /// ones. Returns the grant.
   std::uint64_t discard() noexcept;
 
-  /// An item without attachment is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in
-  /// blocks of `chunks`; `granted` grows to what is to be granted.
+  /// Receives an item without attachment: `frame`, in `chunk`. Keeps it in blocks from `chunks`, charged to
+  /// `budget`. Sets `granted` to the grant if that grows.
   Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
                  std::uint64_t& granted) noexcept {
     const std::uint64_t cost = wire::item_cost(frame.header.body_bytes);
@@ -116,7 +116,8 @@ class IncomingItems {
     held_ += cost;
     return Arrival::kKept;
   }
-  /// The same for an item that costs so much and is kept elsewhere: by await() until its attachment is here.
+  /// The same for an item with the given cost that is stored elsewhere: by await() until its attachment has
+  /// arrived.
   Arrival admit(std::uint64_t cost, std::uint64_t& granted) noexcept {
     if (!window_.arrive(cost)) [[unlikely]] {
       return Arrival::kNoCredit;
@@ -127,39 +128,40 @@ class IncomingItems {
     }
     return Arrival::kKept;
   }
-  /// Waits for the attachment of `item`, which was admitted. False when there is no memory for that.
+  /// Waits for the attachment of `item`, which was admitted. Returns false when memory is exhausted.
   bool await(OwnedArrivingItem item) noexcept;
-  /// The attachment that is awaited is here: its item may be read. False when there is no memory to keep it.
+  /// The awaited attachment has arrived: its item may be read. Returns false when memory is exhausted.
   bool keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcept;
-  /// No more come, not even one whose attachment is awaited.
+  /// No more items arrive, not even the one that waits for its attachment.
   void end() noexcept {
     ended_ = true;
     if (attached_ != nullptr) attached_->arriving.reset();
   }
-  /// The same, and those that are here are not read; they stay as long as one is shown.
+  /// The same, and drops the items that are here; their memory stays valid while one is shown.
   void drop() noexcept;
 
  private:
-  /// Attachments of items, since there was one.
+  /// Attachments of items, from the first item with an attachment on.
   struct Attachments {
-    /// Attachment of an item that waits to be read: the `item`-th that was pushed, modulo 2^32.
+    /// Attachment of an item that waits to be read: the `item`-th pushed one, modulo 2^32.
     struct Whole {
       std::uint32_t item;
       std::size_t bytes;
       Buffer attachment;
-      /// Charges what is kept beside the attachment, which may be a byte, and the item in its block.
+      /// Charge for the stored item and for memory beside the attachment, which may be a single byte.
       KeptBody charge;
     };
 
-    /// The item that comes next has one.
+    /// The next item has an attachment.
     bool is_next() const noexcept { return !whole.empty() && whole.front().item == popped; }
-    /// The item that comes next goes, and its attachment, if it has one. Returns that one's part of the cost.
+    /// Removes the next item and its attachment, if any. Returns the attachment's part of the cost.
     std::uint64_t pop() noexcept;
 
     OwnedArrivingItem arriving{};
-    /// Attachments that are whole, in the order of their items.
+    /// Complete attachments, in the order of their items.
     std::deque<Whole> whole{};
-    /// Items that were kept, from those on that were here at first; and of these, those that have gone.
+    /// Number of items pushed, counted from the first one present when this was made, and number of these
+    /// that were popped.
     std::uint32_t pushed = 0;
     std::uint32_t popped = 0;
   };
@@ -168,7 +170,7 @@ class IncomingItems {
 
   ReceiveWindow window_{1};
   ItemQueue items_;
-  /// Null until there was one.
+  /// Null until the first item with an attachment.
   std::unique_ptr<Attachments> attached_;
   std::uint64_t held_ = 0;
   bool ended_ = false;

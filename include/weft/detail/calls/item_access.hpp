@@ -51,8 +51,8 @@ inline Buffer take_shown_attachment(StreamSide& side) noexcept {
   return attachment != nullptr ? std::move(*attachment) : Buffer{};
 }
 
-/// Lets `wait`, which ends the stream when it hears of a cancel, hear of that of the awaiting coroutine.
-/// False when that is cancelled already, and so is the stream.
+/// Registers `wait`, which ends the stream on a cancel, with the scope of the awaiting coroutine. Returns
+/// false when that is cancelled already, and so is the stream.
 template <typename Promise, typename Access>
 bool listen_to_scope(std::coroutine_handle<Promise> coroutine, CancelListener& wait,
                      const Access& access) noexcept {

@@ -13,10 +13,10 @@
 
 namespace weft::detail {
 
-/// Items of a stream that have arrived and were not taken, in their order. A small item is copied into a
-/// block behind others, so that it does not keep a whole chunk from being received into; a large one stays
-/// in the chunk that it came in, if it is most of it. Blocks are charged while there is something in them,
-/// and an empty queue has none. Thread: its loop's.
+/// Items of a stream that have arrived and were not taken, in order. A small item is copied to a block that
+/// it shares with others, so that it does not pin a whole receive chunk; a large one stays in its chunk if it
+/// fills most of it. Blocks are charged while they hold items, and an empty queue has no blocks. Thread: its
+/// loop's.
 class ItemQueue {
  public:
   ItemQueue() = default;
@@ -25,8 +25,8 @@ class ItemQueue {
   ~ItemQueue() { clear(); }
 
   bool empty() const noexcept { return first_ == nullptr; }
-  /// Keeps `item`, which came in `chunk`. False when there is no memory for it: of `budget`, which outlives
-  /// the queue, or of the system. `chunks` are those that blocks are made of.
+  /// Adds `item`, which arrived in `chunk`. Returns false when `budget` or the system is out of memory.
+  /// `budget` must outlive the queue. Blocks are taken from `chunks`.
   bool push(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept {
     const std::size_t needed = kLengthBytes + wire::padded(item.size());
     const bool fits = last_ != nullptr && needed <= last_->capacity - last_->end;
@@ -36,8 +36,7 @@ class ItemQueue {
     copy_behind(*last_, item);
     return true;
   }
-  /// Returns the item that comes next, at an address that is a multiple of 8; valid until pop(). Not when
-  /// empty.
+  /// Returns the next item, aligned to 8 bytes; valid until pop(). Not when empty.
   Bytes front() const noexcept {
     const Block& block = *first_;
     if (block.is_item) return {block.data, block.end};
@@ -53,14 +52,15 @@ class ItemQueue {
     drop_first();
   }
   void clear() noexcept;
-  /// Returns how many there are, by a walk along all of them.
+  /// Returns the number of items, by walking along all of them.
   std::size_t count() const noexcept;
 
  private:
-  /// Bytes of the length that stands in front of each item that was copied.
+  /// Size of the length in front of each copied item.
   static constexpr std::size_t kLengthBytes = 8;
 
-  /// Memory for items: its own behind it, a chunk that they are copied into, or the chunk of one item.
+  /// Memory for items: allocated together with this block, or a chunk that items are copied into, or the
+  /// chunk of one item.
   struct Block {
     Block* next = nullptr;
     std::byte* data = nullptr;
@@ -70,9 +70,9 @@ class ItemQueue {
     std::size_t end = 0;
     ChunkRef chunk{};
     std::size_t charge = 0;
-    /// Bytes of its allocation.
+    /// Size of its allocation in bytes.
     std::size_t allocated = 0;
-    /// It is one item, without its length in front.
+    /// The block is a single item, without its length in front.
     bool is_item = false;
   };
 
@@ -82,7 +82,7 @@ class ItemQueue {
     if (!item.empty()) std::memcpy(at + kLengthBytes, item.data(), item.size());
     block.end += kLengthBytes + wire::padded(item.size());
   }
-  /// Adds it in a block of its own, or in a new one.
+  /// Adds the item in a block of its own, or in a new block.
   bool push_elsewhere(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept;
   Block* add_block(std::size_t capacity, LocalBudget& budget, ChunkPool& chunks) noexcept;
   Block* new_block(std::size_t memory) noexcept;

@@ -10,12 +10,12 @@
 
 namespace weft::detail {
 
-/// Bytes of a request that outlive its receiving: a copy, or the chunk in which they were received. Gives
-/// back what they were charged when it ends. Thread: the budget's.
+/// Bytes of a request that outlive its receiving: a copy, or the chunk in which they were received. Releases
+/// its charge when it is destroyed. Thread: the budget's.
 class KeptBody {
  public:
   KeptBody() = default;
-  /// `charge` was reserved in `budget`, which outlives this.
+  /// `charge` was reserved in `budget`, which must outlive this.
   KeptBody(LocalBudget& budget, std::size_t charge) : budget_(&budget), charge_(charge) {}
   KeptBody(KeptBody&& other) noexcept
       : bytes_(std::exchange(other.bytes_, {})),
@@ -25,27 +25,27 @@ class KeptBody {
   KeptBody& operator=(KeptBody&&) = delete;
   ~KeptBody();
 
-  /// `bytes` more were reserved in `budget`, the same one.
+  /// Adds `bytes` that were reserved in `budget`, which must be the same one.
   void add_charge(LocalBudget& budget, std::size_t bytes) {
     budget_ = &budget;
     charge_ += bytes;
   }
 
   Bytes bytes() const { return bytes_; }
-  /// Chunk that they are in; none when they are a copy.
+  /// The chunk that holds the bytes; none when they are a copy.
   const ChunkRef& chunk() const { return chunk_; }
-  /// The first `count` of them, to be changed before anybody looks.
+  /// Mutable access to the first `count` bytes, before others read them.
   MutableBytes first(std::size_t count) noexcept { return {const_cast<std::byte*>(bytes_.data()), count}; }
-  /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.
+  /// Keeps a copy of `bytes`. Call once; throws std::bad_alloc.
   void copy(Bytes bytes);
-  /// Keeps `bytes` where they are, in `chunk`. Once.
+  /// Keeps `bytes` in place, in `chunk`. Call once.
   void hold(ChunkRef chunk, Bytes bytes) {
     chunk_ = std::move(chunk);
     bytes_ = bytes;
   }
 
  private:
-  /// Bytes in `chunk_`; without one a copy, which is this object's.
+  /// Bytes in `chunk_`, or, without a chunk, in a copy that belongs to this object.
   Bytes bytes_;
   ChunkRef chunk_;
   LocalBudget* budget_ = nullptr;

@@ -9,14 +9,14 @@
 
 namespace weft::detail {
 
-/// Memory of an answer that lasts until its bytes were sent from there: the lender of a chunk that stands for
-/// it, and gone with that. Thread: the loop of the chunk.
+/// Memory of an answer that stays alive until its bytes were sent from there. It lends itself as a chunk and
+/// is freed with that chunk. Thread: the loop of the chunk.
 class LeavingMemory : private ChunkLender {
  public:
   virtual ~LeavingMemory() = default;
 
-  /// Lends `kept`, which goes with the last reference to the chunk, as a chunk that counts `bytes`. When
-  /// memory is out it stays where it is, and there is no chunk. Nobody looks at the chunk's own bytes.
+  /// Lends `kept` as a chunk that counts `bytes`, and frees it with the last reference to that chunk. Returns
+  /// no chunk, and leaves `kept` alone, when memory is exhausted. The chunk's own bytes are never read.
   template <typename Memory>
   static ChunkRef lend(std::unique_ptr<Memory>& kept, std::size_t bytes, ChunkPool& chunks) noexcept {
     LeavingMemory& memory = *kept;

@@ -14,23 +14,24 @@ namespace weft::detail {
 
 class OutgoingAttachment;
 
-/// Marks that stand in an outbox behind each piece of an attachment whose owner wants to know what has left:
-/// of what is copied no lease tells that. They count the pieces, all of which but the last are equally long.
-/// Stays where it is while any of them stands. Thread: the connection's loop.
+/// Markers in an outbox, one after each piece of an attachment, for an owner that wants to know how much has
+/// been sent; leases do not tell that for copied bytes. They count the pieces, which all have the same length
+/// except for the last. The object must not move while markers are queued. Thread: the connection's loop.
 class LeftMarks final : private SendLease {
  public:
   LeftMarks() = default;
   LeftMarks(const LeftMarks&) = delete;
   LeftMarks& operator=(const LeftMarks&) = delete;
 
-  /// Begins with the `bytes` of `attachment`; tells `progress`, which may be null.
+  /// Begins with the `bytes` of `attachment`; reports to `progress`, which may be null.
   void begin(OutgoingAttachment& attachment, std::uint64_t bytes, TransferProgress* progress) noexcept;
-  /// Sets one behind the next piece, which has `bytes` and was just queued. False when memory is out.
+  /// Queues a marker after the next piece, which has `bytes` and was just queued. Returns false when memory
+  /// is exhausted.
   bool append(Outbox& outbox, std::size_t bytes) noexcept;
   bool belong_to(const OutgoingAttachment& attachment) const noexcept { return attachment_ == &attachment; }
-  /// Some stand in the outbox.
+  /// Returns true if markers are queued in the outbox.
   bool is_lent() const noexcept { return standing_ != 0; }
-  /// None stands in `outbox` afterwards; needs no memory.
+  /// Removes all markers from `outbox`; needs no memory.
   void take_back(Outbox& outbox) noexcept {
     while (is_lent()) outbox.take_over(*this);
   }

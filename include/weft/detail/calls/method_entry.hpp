@@ -17,56 +17,59 @@ class RunningLimit;
 class ServedCall;
 struct MethodGate;
 
-/// Says how a method is served.
+/// Way in which a method is served.
 enum class HandlerKind : std::uint8_t {
-  kInline,     ///< an ordinary function, inside the receiving of its request
-  kRecord,     ///< the same with a record: it wants its context, or replies later
+  kInline,     ///< an ordinary function, called while its request is being received
+  kRecord,     ///< an ordinary function with a record: it uses its context, or replies later
   kCoroutine,  ///< a Task, concurrent with others
-  kBlocking,   ///< on a worker's thread
+  kBlocking,   ///< on a worker thread
 };
 
-/// One registered method, and the seam for layers above calls that read and write bodies themselves: they
-/// fill in one of the `serve_` functions, see Server::register_method(). `object` is the user's and outlives
-/// the server.
+/// One registered method, and the extension point for layers above calls that encode and decode bodies
+/// themselves: they set one of the `serve_` functions, see Server::register_method(). `object` is the user's
+/// and outlives the server.
 ///
-/// A `serve_record` that is not `delayed` answers before it returns, or takes hold() of the record and
-/// let_go()es when it has answered, on the call's loop; before it encodes an answer then it asks has_room().
+/// A `serve_record` that is not `delayed` either answers before it returns, or calls hold() on the record,
+/// and let_go() after it has answered on the call's loop. In the latter case it checks has_room() before it
+/// encodes an answer.
 struct MethodEntry {
   MethodKey key;
   HandlerOptions options;
   HandlerKind kind = HandlerKind::kInline;
   bool delayed = false;
-  /// Cannot be blocking: it is a coroutine.
+  /// Cannot be blocking, because it is a coroutine.
   bool on_loop_only = false;
-  /// The name is a key of the user's, which stands for one method only.
+  /// The name is a key chosen by the user, which identifies one method only.
   bool keyed = false;
   bool takes_attachment = false;
-  /// The record keeps the request's body for the handler. Otherwise body() ends with `serve_record`, which
-  /// makes of it what it needs: nothing is copied, no chunk is retained, and what the handler made of a body
-  /// over 8 KiB counts as if it were as large.
+  /// The record keeps the request's body for the handler. Otherwise body() is valid only during
+  /// `serve_record`, which decodes it: nothing is copied and no chunk is retained, and the objects decoded
+  /// from a body over 8 KiB are charged as if they were as large as the body.
   bool keeps_body = true;
-  /// An ordinary function with its context: the call has ended with its `serve_record`, and nobody holds the
-  /// record, so that the handler looks at the request where it was received. Then `keeps_body` is false.
+  /// An ordinary function with its context: the call has ended when `serve_record` returns, and no other
+  /// holder keeps the record, so the handler reads the request where it was received. Implies that
+  /// `keeps_body` is false.
   bool ends_at_once = false;
-  /// The handler's parameters own memory, which counts beside the body that is kept, as if it were as large.
+  /// The handler's parameters own memory, which is charged in addition to the kept body, as if it were as
+  /// large.
   bool copies_body = false;
   void* object = nullptr;
-  /// Bounds its calls that run; null: nothing does. Set by the server.
+  /// Limits the running calls of the method; may be null. Set by the server.
   RunningLimit* running = nullptr;
   /// Rates, adaptive limits and interceptors that its calls pass; null: none. Set by the server.
   const MethodGate* gate = nullptr;
-  /// An ordinary function without a gate: its calls are served where they are received, and that is all. Set
-  /// by the server.
+  /// An ordinary function without a gate: its calls are served directly where they are received. Set by the
+  /// server.
   bool straight = false;
-  /// Place of its counters; 0 is that of requests for no method. Set by the server.
+  /// Index of its counters; 0 is for requests without a method. Set by the server.
   std::size_t index = 0;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
 };
 
-/// The failure that an exception of `who` becomes; a Status that was thrown is it already. Only inside a
-/// catch block.
+/// Converts the current exception, thrown by `who`, to a failure; a thrown Status is returned unchanged. Call
+/// only within a catch block.
 Status status_of_exception(std::string_view who = "the handler");
 
 }  // namespace weft::detail

@@ -9,24 +9,24 @@
 
 namespace weft::detail {
 
-/// Options of a call for as long as they are needed; a base class, which outlives the call.
+/// Options of a call for as long as they are needed. A base class, so that it outlives the call.
 struct OwnedDetails {
   std::unique_ptr<CallDetails> details;
 };
 
-/// A stream that this side opened: a call, and its side of the items. Whoever derives from it reads and
-/// writes what they are.
+/// A stream that this side opened: a call, and its side of the items. Derived classes encode and decode the
+/// items.
 ///
-/// Reading goes on with the items that arrived when the peer has ended the call, or the connection is gone;
-/// when this side gives it up they are dropped. Thread: the target's loop.
+/// After the peer has ended the call, or the connection is gone, items that have arrived can still be read;
+/// when this side abandons the stream they are dropped. Thread: the target's loop.
 class OpenedStream : OwnedDetails, public PendingCall {
  public:
-  /// `details` are those of its options. Once it is under way they are mostly gone: an open stream is small.
+  /// `details` belong to the call's options. Most are freed once the stream is open, to keep it small.
   OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details);
   /// Fails for options that a stream cannot have.
   static Status check_options(const CallOptions& options) noexcept;
 
-  /// Returns the items, as far as the call itself is now.
+  /// Returns the items, after an update to the current state of the call.
   StreamSide& side() noexcept {
     if (done() || !side_.place().is_open()) [[unlikely]] {
       open_or_close();
@@ -34,14 +34,14 @@ class OpenedStream : OwnedDetails, public PendingCall {
     return side_;
   }
   /// Ends the stream because of a failure on this side, `why`, and cancels the call. After the call's end the
-  /// failure still becomes the status(): items that arrived before were not all read.
+  /// failure still becomes the status(), because not all arrived items were read.
   void abandon(const Status& why) noexcept;
   void on_cancel(CancelReason reason) noexcept override;
 
-  /// Sets who is scheduled when the call has ended; null: nobody.
+  /// Sets the node to schedule when the call has ended; may be null.
   void set_end_waiter(Ready* waiter) noexcept { end_waiter_ = waiter; }
   const Ready* end_waiter() const noexcept { return end_waiter_; }
-  /// Says why it failed; ok while it goes on, and when it ended well.
+  /// Returns the failure; ok while the call goes on, and after it succeeded.
   const Status& status() const noexcept;
 
   using PendingCall::limit;
@@ -49,23 +49,23 @@ class OpenedStream : OwnedDetails, public PendingCall {
  protected:
   ~OpenedStream() = default;
 
-  /// Does as PendingCall::begin(); once. When the body has been written, opened() follows.
+  /// Does as PendingCall::begin(); once. Call opened() after the body has been written.
   Begun open(std::size_t body_bytes);
   void opened(const Begun& begun) noexcept;
-  /// The call waited for its connection, and its request is being written now. Whoever waits looks again
-  /// then.
+  /// The call waited for its connection, and its request is being written now: wakes the waiting reader or
+  /// writer to look again.
   void on_sent() noexcept;
 
  private:
-  /// The call has found its connection, or has ended: both change what its items may do.
+  /// Notifies that the call has found its connection, or has ended: both change the state of its items.
   struct News : Ready {
     explicit News(OpenedStream& its_stream) noexcept;
     OpenedStream& stream;
   };
 
   StreamSide* stream() noexcept final { return &side(); }
-  // The items end with the call, at once: the connection may be gone when somebody looks. With details it is
-  // on_end() that closes them, and the stream may be gone afterwards.
+  // The items end with the call at once, because the connection may be gone when someone looks at them later.
+  // A call with details closes them in on_end(), and the stream may be destroyed afterwards.
   void on_answer(const Frame& frame) final {
     const bool may_be_gone = has_details();
     PendingCall::on_answer(frame);
@@ -82,10 +82,10 @@ class OpenedStream : OwnedDetails, public PendingCall {
     if (!may_be_gone) open_or_close();
   }
   void on_end() noexcept final { open_or_close(); }
-  /// Opens or closes the items, as the call is.
+  /// Opens or closes the items, according to the state of the call.
   void open_or_close() noexcept;
   void tell() noexcept;
-  /// Forgets the options of a call that is under way.
+  /// Frees the options of a call that is under way.
   void shrink() noexcept;
 
   StreamSide side_;

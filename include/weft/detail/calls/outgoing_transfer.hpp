@@ -11,41 +11,41 @@ namespace weft::detail {
 
 struct OutgoingTransferTag;
 
-/// Attachment that goes in pieces, as an entry of OutgoingTransfers: linked while pieces of it are to come.
+/// Attachment that is sent in pieces, as an entry of OutgoingTransfers: linked while more pieces are due.
 /// Leaves the list when it is destroyed.
 ///
 ///   idle --OutgoingTransfers::add()--> waiting --its last piece is queued--> leaving --all left--> returned
-///   waiting --its rate is used up--> resting --it is due--> waiting
-///   held --the peer asks, add()-------^ waiting --unlink()--> as idle; the peer is told by its owner
+///   waiting --its rate is used up--> resting --its next piece is due--> waiting
+///   held --the peer asks, add()-------^ waiting --unlink()--> idle; its owner notifies the peer
 class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTransferTag> {
  public:
   using OutgoingAttachment::OutgoingAttachment;
 
-  /// Returns the id of the call that it belongs to.
+  /// Returns the id of its call.
   std::uint64_t id() const noexcept { return id_; }
   bool of_answer() const noexcept { return of_answer_; }
   bool of_item() const noexcept { return of_item_; }
-  /// It has left the list because its connection is gone. May destroy it.
+  /// Called after it has left the list because its connection is gone. May destroy it.
   virtual void on_dropped() noexcept {}
-  /// Its last piece is queued. Only one of an item hears of that, and it is there until then.
+  /// Called when its last piece is queued. Only for attachments of items, which stay alive until then.
   virtual void on_queued() noexcept {}
-  /// It goes, or went, in pieces, of which few are lent at a time.
+  /// It is, or was, sent in pieces; only a few of them are lent at a time.
   bool in_pieces() const noexcept { return whole_ != 0; }
-  /// Bytes of it that were queued.
+  /// Number of bytes queued so far.
   std::uint64_t offset() const noexcept { return whole_ - bytes_left(); }
-  /// Says whether the receiver has to ask for it before any of it is sent; belongs to what it begins with.
+  /// Sets whether the receiver must ask for it before any of it is sent. Call before it begins.
   void set_held(bool held) noexcept { wait_ = held ? Wait::kHeld : Wait::kNone; }
   bool is_held() const noexcept { return wait_ == Wait::kHeld; }
-  /// The receiver asks for it. False when it does not wait for that.
+  /// The receiver asks for it. Returns false when it does not wait for that.
   bool let_go() noexcept {
     if (!is_held() || bytes_left() == 0) return false;
     wait_ = Wait::kAskedFor;
     return true;
   }
-  /// The handler that chooses its place runs before it is whole.
+  /// Its receiving handler runs, and chooses the memory, before it has arrived completely.
   bool is_taken_early() const noexcept { return wait_ != Wait::kNone; }
-  /// It is the attachment of the request, or of the answer, with this id from now on, and goes at no more
-  /// than `rate` bytes a second, if that is not zero.
+  /// Assigns it to the request, or the answer, with this id, and limits it to `rate` bytes per second; zero:
+  /// no limit.
   void belong_to(std::uint64_t id, bool of_answer, std::uint64_t rate = 0) noexcept {
     id_ = id;
     pace_ = Pace{rate};
@@ -57,7 +57,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  protected:
   ~OutgoingTransfer() = default;
 
-  /// It belongs to an item of the call's stream.
+  /// Marks it as the attachment of an item of the call's stream.
   void set_of_item() noexcept { of_item_ = true; }
 
  private:

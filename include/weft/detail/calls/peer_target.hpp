@@ -15,15 +15,15 @@ class PeerIndex;
 struct PeerWaiting;
 class Session;
 
-/// Place where calls to the peer of one connection are begun, in the direction in which the peer did not ask
-/// for the connection as well. Made for the first who asks, kept by the session and by everybody who may call
-/// later, and over when the connection is: calls are refused then, on any thread, whatever became of the
-/// loop. Thread: the loop's, but for what says otherwise; destroyed on any.
+/// Target of calls to the peer of one connection, on the side that accepted the connection as well. Created
+/// on first use, shared by the session and everyone who may call later. It ends with the connection: later
+/// calls are refused on any thread, even after the loop has ended. Thread: the loop's, except where stated;
+/// destroyed on any.
 class PeerTarget final : public CallTarget {
  public:
   /// Returns the target of `session`, which keeps it. Throws std::bad_alloc.
   static const std::shared_ptr<PeerTarget>& of(Session& session);
-  /// Returns one that is over, for who asks when the connection has ended. Throws std::bad_alloc.
+  /// Returns a target that has ended, for use after the connection has ended. Throws std::bad_alloc.
   static std::shared_ptr<PeerTarget> gone(Loop& loop, std::uint64_t connection_id);
 
   PeerTarget(Loop& loop, Duration timeout, std::uint64_t connection_id);
@@ -34,19 +34,19 @@ class PeerTarget final : public CallTarget {
   void withdraw(PendingCall& call) noexcept override;
   Status why_over() const noexcept override;
 
-  /// The session says that a call may be sent again, perhaps.
+  /// The session may have room for a call again.
   void on_room();
-  /// The session is over; what waits fails.
+  /// The session has ended; waiting calls fail.
   void end() noexcept;
 
   /// Null when the connection has ended.
   Session* session() const noexcept { return session_; }
   /// Thread: any.
   std::uint64_t connection_id() const noexcept { return connection_id_; }
-  /// Endpoint of the peer, also when it is gone. Thread: any.
+  /// Endpoint of the peer, even after it is gone. Thread: any.
   const std::string& remote_endpoint() const noexcept { return remote_endpoint_; }
   const std::string& tag() const noexcept { return tag_; }
-  /// Throws std::bad_alloc, and the tag is what it was then.
+  /// Throws std::bad_alloc, and leaves the tag unchanged then.
   void set_tag(std::string_view tag);
 
  private:

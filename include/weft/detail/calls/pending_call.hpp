@@ -17,7 +17,7 @@ namespace weft::detail {
 
 class CallsOut;
 
-/// One call as the machinery of calls sees it, whoever waits for it: the part that knows no types.
+/// One call, independent of its types and of how its caller waits for it.
 ///
 ///   kIdle ----begin()----> kSent ------answer, failure, cancel, deadline----> kDone
 ///     |                      ^ |                                                ^
@@ -25,35 +25,35 @@ class CallsOut;
 ///     |                      |                                        v         |
 ///     +--no connection yet-->+------------ kWaiting (at the target) --failure...-+
 ///
-/// While the connection has memory of the caller's:
+/// While the connection uses memory of the caller's:
 ///
-///   kSent --cancel, deadline--> kLeaving --it is back--> kDone
-///   kSent, kLeaving --answer, untaken--> kReturning --it is back--> kDone
+///   kSent --cancel, deadline--> kLeaving --memory returned--> kDone
+///   kSent, kLeaving --answer, untaken--> kReturning --memory returned--> kDone
 ///
-/// - kLeaving: as kSent, but its failure is decided. The timer looks for the memory, until
+/// - kLeaving: like kSent, but its failure is decided. The timer checks for the memory until
 ///   request().deadline.
-/// - kReturning: answer or failure are decided, and it has left the table. `out_` keeps it in a list of such
-///   calls. The timer looks for the memory as well.
-/// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out in
-///   these three states only.
-/// - kReading: it was in kSent, and code of the user's reads the answer.
-/// - kLeft: it has left by itself, and ends in this function. Code of the user's may run before the end.
-/// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
+/// - kReturning: answer or failure are decided, and the call has left the table. `out_` keeps it in a list of
+///   such calls. The timer checks for the memory as well.
+/// - kSent: the call is an exchange in the table of `out_`, where the peer's answer finds it. Leases may
+///   exist only in these three states.
+/// - kReading: the call was in kSent, and user code reads the answer.
+/// - kLeft: the call has left by itself, and ends in this function. User code may run before the end.
+/// - kDone: only the owner still refers to the call; `failure_` and the answer are final.
 ///
-/// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
-/// still unsent are copied. Only that may block, for a device that has memory of the caller's. Thread: the
-/// target's loop. Moves in kIdle only.
+/// Destroying the call ends it in any state: it leaves the table, the peer is notified, and leased bytes that
+/// are still unsent are copied. This blocks only if a device uses memory of the caller's. Thread: the
+/// target's loop. Movable in kIdle only.
 class PendingCall : public RequestExchange,
                     public ListHook<TargetCallTag>,
                     public WaitedFor,
                     private CancelListener,
                     private Timer {
  public:
-  /// `details` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
-  /// without them.
+  /// `details` may be null; they belong to the owner and outlive the call. Without them an answer's
+  /// attachment is dropped.
   PendingCall(CallTarget& target, const MethodKey& method, CallDetails* details)
       : target_(&target), request_{&method, details} {}
-  /// Moves only before begin().
+  /// May only be moved before begin().
   PendingCall(PendingCall&& other, CallDetails* details) noexcept
       : target_(other.target_), request_{other.request_.method, details} {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
@@ -61,32 +61,32 @@ class PendingCall : public RequestExchange,
 
   bool done() const { return state_ == State::kDone; }
 
-  /// Asks for an early end, as a cancelled scope does.
+  /// Asks for an early end, like the cancellation of its scope.
   void on_cancel(CancelReason reason) noexcept override;
 
   const CallRequest& request() const { return request_; }
 
-  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call, which is unprocessed:
-  /// nothing could be sent.
+  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call as unprocessed: nothing
+  /// could be sent.
   Begun refuse(Status failure);
-  /// The call is kept by its target, which begins it later or fails it.
+  /// The target queues the call, and begins it later or fails it.
   Begun wait();
-  /// The request has its place in the output of `out` and the call the id `id` in its table.
+  /// The request has its place in the output of `out`, and the call has the id `id` in its table.
   void enter(CallsOut& out, std::uint64_t id) {
     out_ = &out;
     id_ = id;
     state_ = State::kSent;
     if (request_.default_timeout != 0) target_->timeouts().add(*this);
   }
-  /// Offers `runs` what of the body may be sent from where the caller has it. Afterwards the call has
-  /// details, its own if it was begun without, so that it can wait for that memory.
+  /// Offers `runs` of the body to be sent without a copy. Afterwards the call has details, created if it was
+  /// begun without, so that it can wait for that memory.
   void offer_runs(LentRuns& runs);
-  /// Writes the body to `body` without `runs`, and sends all.
+  /// Writes the body to `body` without `runs`, and sends the request.
   Begun write_around(std::byte* body, LentRuns& runs) noexcept;
-  /// Sends a call that waited; it may end by that.
+  /// Sends a call that waited; the call may end within this.
   void begin_waiting(CallsOut& out) noexcept;
-  /// Ends a call that waited, or whose request was taken back. It is unprocessed, unless it was on a
-  /// connection before that was lost.
+  /// Ends a call that waited, or with a request that was taken back. The call is unprocessed, unless it was
+  /// sent earlier on a connection that was lost.
   void fail(Status failure) noexcept;
 
  protected:
@@ -96,17 +96,17 @@ class PendingCall : public RequestExchange,
     if (request_.details != nullptr) request_.details->ended(Status::of<CallDetails::kGivenUp>());
   }
 
-  /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
-  /// once, and sent() follows if the outcome says so; after kSent all of that was done. For a call that waits
-  /// encode_body() will be asked for.
+  /// Begins the call on its target under `scope`, which may be null. If there is room for the body, the
+  /// caller writes it at once, and calls sent() if the outcome says so; after kSent both are already done.
+  /// For a waiting call encode_body() is called later.
   Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 
-  /// Replaces sent(), from within a catch: what was thrown while `body` was encoded becomes the failure, and
-  /// nothing is sent. Nobody who waits is told.
+  /// Replaces sent() within a catch block: the exception thrown while `body` was encoded becomes the failure,
+  /// and nothing is sent. Does not notify a waiting node.
   void take_back(const std::byte* body) noexcept;
-  /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
-  /// fails.
+  /// Decodes the answer's body, which is valid only during this call. On failure sets `failure`, which
+  /// becomes the call's.
   virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;
 
   /// Brings the deadline forward; the call may be done afterwards.
@@ -119,12 +119,12 @@ class PendingCall : public RequestExchange,
 
   // Steps of a call that opens a stream.
 
-  /// Opens `items`, which are its own, once it is in kSent.
+  /// Opens `items`, which belong to the call, in kSent.
   void open_items(StreamSide& items) noexcept;
-  /// Ends it, which is not done, with `why`, and the peer is told. If it was sent, it may have run.
+  /// Ends the unfinished call with `why`, and notifies the peer. A call that was sent may have run.
   void give_up(Status why) noexcept;
-  /// Stands while code of the user's may run that reads the answer: a cancel comes too late, and the call may
-  /// not be destroyed.
+  /// Marks the time in which user code may read the answer: a cancel comes too late, and the call must not be
+  /// destroyed.
   class Reading {
    public:
     explicit Reading(PendingCall& call) noexcept : call_(call) { call_.state_ = State::kReading; }
@@ -136,16 +136,16 @@ class PendingCall : public RequestExchange,
     PendingCall& call_;
   };
   bool is_reading() const noexcept { return state_ == State::kReading; }
-  /// An interceptor may destroy the call when it ends.
+  /// Returns true for a call that an interceptor may destroy when it ends.
   bool has_details() const noexcept { return request_.details != nullptr; }
-  /// A call with details has ended. Interceptors hear of it next, and may destroy the call.
+  /// Called when a call with details has ended. Interceptors are notified next, and may destroy the call.
   virtual void on_end() noexcept {}
 
-  /// Lets go of its details once it is in kSent, unless interceptors hear of its end by them. True: their
-  /// owner may destroy them.
+  /// Releases its details in kSent, unless interceptors are notified of its end through them. Returns true if
+  /// their owner may destroy them.
   bool forget_details() noexcept;
 
-  // Functions of an Exchange that a derived class adds to when it has more to end with the call.
+  // Functions of an Exchange that a derived class extends when it has more to end with the call.
   void on_answer(const Frame& frame) override;
   void on_answer_attachment_end(const Frame& frame, bool landed) override;
   void on_lost(const Status& failure, bool stands) override;
@@ -159,7 +159,7 @@ class PendingCall : public RequestExchange,
 
   void take_answer(const Frame& frame, Status refused);
   [[gnu::cold]] void tell_end() noexcept;
-  /// Ends it, as soon as the connection has no memory of the caller's.
+  /// Ends the call as soon as the connection uses no memory of the caller's.
   void end_with_memory() noexcept;
   void end() noexcept;
   void leave() noexcept;

@@ -14,10 +14,10 @@ namespace weft::detail {
 ///
 ///   thread that writes    put() --> kRoom bytes, and one post for each empty -> not empty --> take()    loop
 ///
-///   kOpen --end_writing()--> ended, what was put leaves     kOpen, ended --close()--> over, what is here too
+///   kOpen --end_writing()--> ended; written items are sent     kOpen, ended --close()--> over, items dropped
 class PutItems {
  public:
-  /// Cost of items, as a window counts it, behind which a thread that writes waits.
+  /// Cost of queued items, as a window counts it, above which a writing thread waits.
   static constexpr std::uint64_t kRoom = 64 * 1024;
   static constexpr FixedFailure kNoMemory{
       StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
@@ -27,35 +27,37 @@ class PutItems {
   PutItems(const PutItems&) = delete;
   PutItems& operator=(const PutItems&) = delete;
 
-  /// Blocks until an item may be put. False when none is taken any more. Thread: one that writes, as for all
-  /// that puts.
+  /// Blocks until an item may be put. Returns false when no more are taken. Thread: a writing one, as for all
+  /// functions that put items.
   bool await_room() noexcept;
-  /// A thread that put one now would wait. Thread: any.
+  /// Returns true if a thread that puts an item now would wait. Thread: any.
   bool would_wait() const noexcept;
   enum class Put : std::uint8_t { kNotTaken, kTaken, kFull };
-  /// Takes an item that was encoded. kFull: it was taken, and await_room() comes before the next one.
+  /// Takes an encoded item. kFull: it was taken, and await_room() must be called before the next one.
   Put put(Bytes item) noexcept;
-  /// The same for one that is alone in `item`.
+  /// The same for the only item in `item`.
   Put put(ItemBlocks& item) noexcept;
   /// No more items are put.
   void end_writing() noexcept;
-  /// Blocks until all that was put is on its way. Says why, if something is not.
+  /// Blocks until all items have been passed to the connection. Returns the failure if some could not be.
   Status flush() noexcept;
-  /// flush() would not wait. Thread: any.
+  /// Returns true if flush() would not block. Thread: any.
   bool have_left() const noexcept;
 
-  /// Gives the items that were put since the last time. Those that it gave then are on their way, and their
-  /// cost is `sent`; when there are none, `ends` says whether no more come. Thread: the loop's.
+  /// Returns the items put since the last call. `sent` is the cost of the previous batch, which has been
+  /// passed to the connection. When there are no items, `ends` tells whether no more will come. Thread: the
+  /// loop's.
   ItemBlocks take(std::uint64_t sent, bool& ends) noexcept;
-  /// Some of those that it gave are on their way, of this cost. Thread: the loop's.
+  /// Reports that items of this cost, from the current batch, were passed to the connection. Thread: the
+  /// loop's.
   void sent(std::uint64_t cost) noexcept;
-  /// No item is taken any more. Thread: the loop's.
+  /// Refuses all further items. Thread: the loop's.
   void end(const Status& why) noexcept;
 
-  /// The stream is open: a thread that waited for that goes on. Called under the lock, like what follows.
+  /// Wakes the thread that waits for the stream to open. Requires the lock, as do the functions below.
   void open() noexcept { writer_.wake_now(); }
-  /// Returns what was put and is dropped: attachments among it are given back by functions of the user's, and
-  /// none of these runs under the lock.
+  /// Returns the dropped items, to be destroyed without the lock: their attachments may run functions of the
+  /// user's.
   [[nodiscard]] ItemBlocks close() noexcept;
 
  private:
@@ -66,13 +68,13 @@ class PutItems {
   ExchangeState& state_;
   SleepingThread writer_;
   ItemBlocks items_;
-  /// Cost of what was put and is not on its way.
+  /// Cost of the items that were put and not yet passed to the connection.
   std::uint64_t waiting_ = 0;
-  /// The loop has some of it in hand, and will look for more.
+  /// The loop is sending a batch and will look for more.
   bool in_hand_ = false;
   bool ended_ = false;
   bool over_ = false;
-  /// Something that was put did not leave.
+  /// An item that was put was not sent.
   bool lost_ = false;
 };
 

@@ -10,11 +10,13 @@
 
 namespace weft::detail {
 
-/// Attachment of a request where it was received, which counts as one that is kept. Thread: the budget's.
+/// Attachment of a request in the memory where it was received, charged like a kept one. Thread: the
+/// budget's.
 class ReceivedAttachment {
  public:
   ReceivedAttachment() = default;
-  /// `bytes` stay as long as this has them. So many were reserved in `budget`, which outlives this.
+  /// `bytes` stay valid as long as this object. The same amount was reserved in `budget`, which outlives
+  /// this.
   ReceivedAttachment(Bytes bytes, LocalBudget& budget) noexcept : bytes_(bytes), budget_(&budget) {}
   ReceivedAttachment(ReceivedAttachment&& other) noexcept
       : bytes_(std::exchange(other.bytes_, {})), budget_(std::exchange(other.budget_, nullptr)) {}
@@ -29,14 +31,14 @@ class ReceivedAttachment {
 
   bool empty() const noexcept { return bytes().empty(); }
   Bytes bytes() const noexcept { return budget_ != nullptr ? bytes_ : Bytes{}; }
-  /// Gives a copy, which counts in place of this; this is empty then. Throws std::bad_alloc.
+  /// Returns a copy, which takes over the charge; this is empty afterwards. Throws std::bad_alloc.
   Buffer take();
-  /// Bytes that are here, or were before take(), and stay as long as this.
+  /// The bytes, valid as long as this object, even after take().
   Bytes shown() const noexcept { return bytes_; }
 
  private:
   Bytes bytes_;
-  /// Null when there is nothing, or it was taken.
+  /// Null when there is no attachment, or it was taken.
   LocalBudget* budget_ = nullptr;
 };
 

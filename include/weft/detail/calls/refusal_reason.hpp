@@ -46,7 +46,7 @@ enum class RefusalReason : std::uint8_t {
   kOverMethodsRate,        ///< over HandlerOptions::rate
   kOverAdaptiveLimit,      ///< more than the server, or the method, works on best
   kByInterceptor,          ///< one of ServerOptions::interceptors did not let it pass
-  kUnidentified,    ///< nothing is known of its caller, and ServerOptions::authorizer lets no such call pass
+  kUnidentified,    ///< the caller is anonymous, and ServerOptions::authorizer does not allow such calls
   kBadCredentials,  ///< its token is not good, as ServerOptions::authenticator says
   kNotAllowed,      ///< its caller is known and has no right to it, if there is such a method
   kCount,

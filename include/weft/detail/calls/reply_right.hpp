@@ -25,8 +25,8 @@ class ReplyRight {
 
   bool used() const { return call_ == nullptr; }
   bool cancelled() const { return call_ == nullptr || call_->cancelled_anywhere(); }
-  /// Makes `body` for an answer of `bytes`, which send() is to follow. False when it is too large, or when
-  /// there is no memory for it: the caller hears so, and the right is used up.
+  /// Makes `body` for an answer of `bytes`, to be followed by send(). Returns false when it is too large, or
+  /// memory is exhausted: the caller gets that failure, and the right is used up.
   bool make_answer(std::size_t bytes, AnswerBody& body);
   void send(AnswerBody body);
   void fail(Status failure);

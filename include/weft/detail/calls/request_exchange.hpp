@@ -17,7 +17,7 @@ class RequestExchange : public Exchange {
   virtual void encode_body(std::byte* to) const = 0;
   /// Offers `runs` the long runs of the body that stay unchanged where they are until the exchange has ended.
   virtual void find_runs(LentRuns& runs) const { static_cast<void>(runs); }
-  /// Writes the body without `runs`, and places them. Asked of those whose find_runs() offers some.
+  /// Writes the body without `runs`, and sets their places. Called only if find_runs() offered some.
   virtual void encode_around(std::byte* to, LentRuns& runs) const {
     static_cast<void>(runs);
     encode_body(to);

@@ -11,17 +11,17 @@
 
 namespace weft::detail {
 
-/// A call whose caller is a coroutine of another loop, its home. The record comes back through that loop's
-/// mailbox, which it keeps: the loop may have ended by then.
+/// A call from a coroutine on another loop, its home. The record returns through that loop's mailbox, to
+/// which it holds a reference because the loop may have ended by then.
 class ReturningCall final : public CallErrand {
  public:
   explicit ReturningCall(Request request) noexcept : CallErrand(std::move(request)) {}
 
-  /// send() from a turn of `home`. `waiter` is scheduled there when the record is back, unless
-  /// forget_waiter() came first. Thread: home's, like all of this.
+  /// send() from a turn of `home`. Schedules `waiter` there when the record has returned, unless
+  /// forget_waiter() was called. Thread: home's, as for the whole class.
   void send_from(Loop& home, Ready& waiter) noexcept;
   void forget_waiter() noexcept { waiter_ = nullptr; }
-  /// Cancels the call, whose waiter is gone; blocks while the call has memory of the caller's.
+  /// Cancels the call after its waiter is gone; blocks while the call uses memory of the caller's.
   void abandon() noexcept;
   bool is_back() const noexcept { return is_back_; }
 
@@ -46,14 +46,14 @@ class ReturningCall final : public CallErrand {
   ThreadSignal told_;
 };
 
-/// The part of an awaited ReturningCall that knows no types. Cancel: at once, and the call is cancelled on
-/// its loop; when the call has memory of the caller's the coroutine waits until that is given back.
+/// The type-independent part of an awaited ReturningCall. Cancel: at once, and the call is cancelled on its
+/// loop; if the call uses memory of the caller's, the coroutine waits until it is returned.
 class ReturningAwaiter : private CancelListener {
  public:
-  /// `call` is null when it could not be made, for the reason of `failure`.
+  /// `call` is null when it could not be made, because of `failure`.
   ReturningAwaiter(std::unique_ptr<ReturningCall, CallErrand::Release> call, Status failure) noexcept
       : call_(std::move(call)), failure_(std::move(failure)) {}
-  /// Moves only before it is awaited.
+  /// May only be moved before it is awaited.
   ReturningAwaiter(ReturningAwaiter&& other) noexcept
       : call_(std::move(other.call_)), failure_(std::move(other.failure_)) {
     WEFT_ASSERT(home_ == nullptr && other.home_ == nullptr, "what is being awaited does not move");
@@ -72,7 +72,7 @@ class ReturningAwaiter : private CancelListener {
 
  protected:
   ReturningCall* call() noexcept { return call_.get(); }
-  /// The failure, once the coroutine goes on.
+  /// The failure, after the coroutine was resumed.
   Status take_failure() noexcept;
 
  private:

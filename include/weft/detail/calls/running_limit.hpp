@@ -10,24 +10,24 @@
 
 namespace weft::detail {
 
-/// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
-/// those of one method. Never exceeded, not even for a moment. One connection may take at most eight times as
-/// many of a server's places as are free at that moment, so that one peer's slow calls do not shut out the
-/// others. Thread: any.
+/// Limits the calls that are served at the same time over all loops, of a server or of one of its methods.
+/// Never exceeded, not even briefly. One connection may hold at most eight times as many of a server's places
+/// as are free at that moment, so that one peer's slow calls do not shut out the others. Thread: any.
 class RunningLimit {
  public:
-  /// Makes the bound of a server.
+  /// Makes the limit of a server.
   explicit RunningLimit(std::size_t max) noexcept : max_(max), of_server_(true) {}
-  /// Makes the bound of a method; `server` may be null, else it outlives this.
+  /// Makes the limit of a method; `server` may be null, otherwise it must outlive this.
   RunningLimit(std::size_t max, RunningLimit* server) noexcept : max_(max), server_(server) {}
   RunningLimit(const RunningLimit&) = delete;
   RunningLimit& operator=(const RunningLimit&) = delete;
 
-  /// One call more, here and in the server, or none anywhere: false. Its connection has `held` calls already.
+  /// Takes a place, here and in the server; returns false, and takes none, if either is full. The call's
+  /// connection has `held` calls already.
   bool try_enter(std::size_t held) noexcept;
   void leave() noexcept;
   std::size_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
-  /// Returns how long a call that found no place may wait: about as long as those that run take.
+  /// Returns how long a refused call should wait: about the time that running calls take.
   Duration wait() const noexcept;
 
  private:
@@ -38,7 +38,7 @@ class RunningLimit {
   ServiceTime time_;
 };
 
-/// Place of one call under a RunningLimit, given back at its end.
+/// The place of one call under a RunningLimit, released at its end.
 class RunningPlace {
  public:
   RunningPlace() = default;
@@ -48,8 +48,8 @@ class RunningPlace {
     if (limit_ != nullptr) limit_->leave();
   }
 
-  /// Takes a place under `limit`, which outlives this, for a call of a connection that has `held` others.
-  /// Once; false when there is none, true without a limit.
+  /// Takes a place under `limit`, which outlives this, for a call of a connection with `held` others. Call
+  /// once; returns false when there is none, true without a limit.
   bool take(RunningLimit* limit, std::size_t held = 0) noexcept {
     if (limit == nullptr) return true;
     if (!limit->try_enter(held)) return false;

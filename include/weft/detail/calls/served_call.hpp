@@ -31,43 +31,43 @@ struct MethodEntry;
 struct Refusal;
 struct ServedCallTag;
 
-/// Request of a call that is to be served with a record, which keeps it.
+/// Request of a call that is served with a record; the record keeps it.
 struct ServedRequest {
   std::uint64_t id = 0;
-  /// Bytes that stay until the record ends: the metadata, and the body behind it unless that is not kept.
+  /// Bytes that stay until the record ends: the metadata, and the body after it unless the body is not kept.
   KeptBody kept{};
-  /// The arguments; in `kept`, or only valid while the request is received.
+  /// The arguments; in `kept`, or valid only while the request is received.
   Bytes body{};
   Deadline deadline{};
-  /// Bytes that the call counts in its connection.
+  /// Bytes charged to its connection.
   std::size_t connection_charge = 0;
-  /// Larger answers are refused before they are encoded.
+  /// Limit for the size of the answer, checked before it is encoded.
   std::uint32_t answer_bytes_max = 0;
-  /// Bytes of metadata, which are the first of those that are kept.
+  /// Size of the metadata, at the beginning of the kept bytes.
   std::uint32_t metadata_bytes = 0;
-  /// Its place among the calls that run of its method, and of the server.
+  /// Its place among the running calls of its method and of the server.
   RunningPlace place{};
 };
 
-/// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
-/// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
-/// connection (the sink) as long as there is one, and is gone only when both the answer was given and the
+/// A request that outlives the receiving of its bytes: for a coroutine, a delayed reply, a worker, or a
+/// handler that uses its CallContext. This operation record owns everything that the handler reads. It refers
+/// to its connection (the sink) as long as that exists, and is freed when the answer was given and the
 /// handler has ended.
 ///
 ///   kRunning --answer or failure--> kAnswered --last holder lets go--> (freed)
-///   kRunning --the peer's cancel--> kCancelled --last holder lets go--> (freed), and the peer is told
+///   kRunning --the peer's cancel--> kCancelled --last holder lets go--> (freed), and the peer is notified
 ///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
 ///
-/// Thread: the connection's loop, but for what says otherwise.
+/// Thread: the connection's loop, except where stated.
 class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall>, private Completion {
  public:
-  /// Makes a record, with its details where it is known that the call will need them: `has_details` says so
-  /// too. `sink` is told by forget() that the call uses it no longer; the others outlive the call. Throws
-  /// std::bad_alloc.
+  /// Makes a record, together with its details if the call is known to need them or `has_details` is true.
+  /// The call notifies `sink` by forget() when it no longer uses it; the other objects outlive the call.
+  /// Throws std::bad_alloc.
   static ServedCall& make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
                           ServedRequest&& request, Buffer attachment = {}, bool has_details = false);
-  /// The same in place; `details` outlive the record, or are null. One that is not made by make() ends where
-  /// it is, and nobody lets it go.
+  /// The same in place; `details` may be null, otherwise they outlive the record. A record that was not made
+  /// by make() is destroyed by its creator, not by let_go().
   ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
              ServedRequest&& request, ServedDetails* details = nullptr);
   ~ServedCall();
@@ -78,7 +78,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   Bytes body() const { return request_.body; }
   CancelScope& scope() { return scope_; }
   CallContext& context() { return context_; }
-  /// Returns the details; makes them, if there are none, where the handler runs. Throws std::bad_alloc.
+  /// Returns the details; creates them on first use, where the handler runs. Throws std::bad_alloc.
   ServedDetails& details() {
     if (details_ == nullptr) [[unlikely]] {
       details_ = new ServedDetails(*this);
@@ -86,9 +86,9 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
     return *details_;
   }
   CallEnvelope& envelope() { return details().envelope; }
-  /// Null when there is nothing in it.
+  /// Null when the call has no details.
   CallEnvelope* envelope_if_any() const { return details_ != nullptr ? &details_->envelope : nullptr; }
-  /// Items of a call that is a stream; else null.
+  /// Items of the call's stream; null without one.
   std::unique_ptr<StreamSide>& stream() { return stream_; }
   const MethodEntry& method() const { return *method_; }
   Loop& loop() const { return *loop_; }
@@ -97,70 +97,74 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   std::uint64_t connection_id() const { return connection_id_; }
   const ServedRequest& request() const { return request_; }
 
-  /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
+  /// Runs the handler, or hands the call to a worker. The record may be freed by this.
   void start();
-  /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped. That the record is
-  /// gone is told in its place: so much less runs for this peer.
+  /// The peer cancelled the call: an answer is dropped. Instead, the end of the record is reported, so that
+  /// the peer knows how many calls still run.
   void cancel_by_peer();
-  /// Its time is over: the handler is cancelled.
+  /// The deadline has passed: the handler is cancelled.
   void on_deadline();
   /// The connection is gone.
   void orphan();
 
-  /// Returns the pool of the chunks in which runs of the answer may lie; null: it is written whole.
+  /// Returns the pool of the chunks from which runs of the answer can be sent without a copy; null: it is
+  /// written whole.
   ChunkPool* lending_chunks() const noexcept {
     return off_loop_ || sink_ == nullptr ? nullptr : sink_->lending_chunks();
   }
-  /// Begins it as with an InlineCall; null: the body is written whole.
+  /// Does as InlineCall::begin_answer(); null `lent`: the body is written whole.
   std::byte* begin_answer(std::size_t bytes, const RunsInChunk* lent = nullptr);
   void end_answer(const RunsInChunk* lent = nullptr);
-  /// Replaces end_answer(), as with an InlineCall.
+  /// Replaces end_answer(), like InlineCall::take_back_answer().
   void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
-  /// The body is not one of the method. Where the handler runs.
+  /// The body does not match the parameters of the method. Call where the handler runs.
   void refuse_arguments(const Status& failure);
   bool answered() const { return state_ != State::kRunning; }
 
-  /// Makes `body` for an answer of `bytes`, charged unless this is the call's loop, which takes one at a
-  /// time. Fails when the answer is too large, or when there is no memory for it: that failure is the answer
-  /// then. Any thread; throws std::bad_alloc.
+  /// Allocates `body` for an answer of `bytes`; charged unless this is the call's loop, which handles one at
+  /// a time. Fails when the answer is too large or memory is exhausted: that failure becomes the answer. Any
+  /// thread; throws std::bad_alloc.
   Status make_answer(std::size_t bytes, AnswerBody& body);
-  /// Charges `charge` for a failure that is made on another thread than the call's loop, or shortens it if
-  /// there is no memory for its text. Any thread.
+  /// Charges `charge` for a failure made on a thread other than the call's loop, or shortens its text if
+  /// there is no memory for it. Any thread.
   Status carry_failure(Status failure, AnswerBody& charge) const noexcept;
-  /// Answers where nobody can suspend: it is sent, or while the connection's queue is over its high-water
-  /// mark kept by the record, which counts against calls_in_flight_max as long. Lets go then.
+  /// Answers from a place that cannot suspend. The answer is sent; while the connection's queue is above its
+  /// high-water mark the record keeps it, and counts against calls_in_flight_max meanwhile. Then lets go of
+  /// the record.
   void answer_late(AnswerBody body);
   void fail_late(Status failure);
   /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with
-  /// `bad_arguments` it is that the body is not one of the method. Where it runs.
+  /// `bad_arguments` the reason is that the body does not match the method. Call where the handler runs.
   void unless_answered(Status failure, bool bad_arguments = false) {
     late_failure_ = std::move(failure);
     bad_arguments_ = bad_arguments;
   }
-  /// let_go() of a delayed call: the last one answers if nobody has.
+  /// let_go() of a delayed call: the last holder answers it, unless it was answered before.
   void let_go_unanswered();
 
-  /// Runs the handler on a worker's thread: the outcome is kept, and publish() sends it from the loop.
+  /// Runs the handler on a worker thread and keeps the outcome; publish() sends it from the loop.
   void run_off_loop();
   void publish();
-  /// Replaces both: the call is not run. On its loop.
+  /// Replaces both functions above: the call is not run. On its loop.
   void refuse_unrun(const Refusal& refusal);
 
-  /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it, and is
-  /// told so by `true`.
+  /// The handler, and the Reply given to it, each hold the record; the last holder frees it, and let_go()
+  /// returns true then.
   void hold() { ++holders_; }
   bool let_go();
 
-  /// Any thread: the caller, or the connection, is gone.
+  /// Any thread: returns true if the caller or the connection is gone.
   bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
+  /// Returns true if an answer may be encoded: the connection's queue is not above its high-water mark, or
+  /// the connection is gone.
   bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
-  /// Schedules `waiter` when there is room, or when the connection is gone. Called while has_room() is false.
+  /// Schedules `waiter` when there is room, or when the connection is gone. Call only while has_room() is
+  /// false.
   void when_room(RoomWaiter& waiter);
-  /// Charges the call for an answer of `bytes` that is there and waits for room, until the call ends. Fails
-  /// when there is no memory for it: the answer is to be dropped then, and the failure sent.
+  /// Charges the call for an encoded answer of `bytes` that waits for room, until the call ends. Fails when
+  /// memory is exhausted: the answer must be dropped then, and the failure sent.
   Status keep_answer(std::size_t bytes) noexcept;
   class Room;
 
@@ -178,7 +182,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   const MethodEntry* method_;
   std::uint64_t connection_id_;
   ServedRequest request_;
-  /// Details in one block with the record if `is_whole_`, else the record's if there are any.
+  /// Details in one block with the record if `is_whole_`, otherwise allocated separately, or null.
   ServedDetails* details_;
   std::unique_ptr<StreamSide> stream_;
   CancelScope scope_;
@@ -208,15 +212,16 @@ class [[nodiscard]] ServedCall::Room : public RoomWaiter {
   Resumption resumption_;
 };
 
-/// Charges `call` for a failure that is there and waits for room, until the call ends; where there is no
-/// memory for its text the beginning of that is left.
+/// Charges `call` for a failure that waits for room, until the call ends; without memory for its text only
+/// the beginning of the text is kept.
 Status keep_failure(ServedCall& call, Status failure) noexcept;
-/// The same failure with the beginning of its text, so that its code is not lost for want of memory for that.
+/// The same failure with only the beginning of its text, so that its code is not lost when memory for the
+/// text is exhausted.
 Status shortened(const Status& failure) noexcept;
-/// Bytes that are charged for a failure: its text, unless that is short.
+/// Number of bytes charged for a failure: its text, unless that is short.
 std::size_t charged_text(const Status& failure) noexcept;
 
-/// Returns the chunk in which `call`'s request was received; an empty one when that is not kept.
+/// Returns the chunk in which the request of `call` was received; empty when it is not kept.
 inline const ChunkRef& request_chunk(const ServedCall& call) noexcept {
   return call.request().kept.chunk();
 }

@@ -11,8 +11,8 @@ class Loop;
 
 namespace weft::detail {
 
-/// Exchange of a stream that a handler on a worker's thread serves. Its call's: what the worker posts comes
-/// to the loop before the handler's end does. Thread: that loop's, where nothing else is said.
+/// Exchange of a stream that a handler on a worker thread serves. Belongs to its call: the worker's posts
+/// reach the loop before the handler's end does. Thread: that loop's, except where stated.
 class ServedExchange final : public StreamExchange, private ExchangePump, private Posted {
  public:
   /// Both outlive it; `side` is open.

@@ -6,20 +6,20 @@
 
 namespace weft {
 
-/// Something that sees every call of a server before its handler and after it: checks a token, counts, logs,
-/// takes over the ids of a trace. Made in `main`, and listed in ServerOptions::interceptors: calls pass the
-/// list in its order on their way in, and in reverse on their way out. Knows no types of arguments, so it is
-/// the same for functions and for protobuf.
+/// Observes every call of a server before and after its handler: checks a token, counts, logs, or extracts
+/// trace ids. Created in `main`, and listed in ServerOptions::interceptors: calls pass the list in its order
+/// on their way in, and in reverse on their way out. It is independent of argument types, so it works for
+/// functions and for protobuf.
 ///
-/// Thread: each loop of the server asks it on its own thread, at the same time as others. It holds up its
-/// loop's other calls for as long as it takes.
+/// Thread: each loop of the server calls it on its own thread, concurrently with others. It blocks its loop's
+/// other calls for its duration.
 class ServerInterceptor {
  public:
   virtual ~ServerInterceptor() = default;
 
-  /// Called before the handler, and before an attachment has arrived. A failure refuses the call, which goes
-  /// no further, and is its answer; it may say when to come again (Status::set_retry_after()). Throwing
-  /// refuses the call too.
+  /// Called before the handler, and before an attachment has arrived. A failure refuses the call, and becomes
+  /// its answer; it may carry the time for the next try (Status::set_retry_after()). An exception refuses the
+  /// call too.
   virtual Status before([[maybe_unused]] IncomingCall& call) { return {}; }
   /// Called once for each call that passed this one's before(): when its answer is on its way to the peer, or
   /// when it was refused further on, given up by its caller (kCancelled) or lost its connection

@@ -24,19 +24,19 @@
 
 namespace weft::detail {
 
-/// A stream that threads without a loop read and write, on the loop of a client: one record that both sides
-/// share, as with a CallErrand. The stream proper, its options and timers are made and destroyed on the loop;
-/// items and the answer go through the exchange and stay there when the stream, the client or the loop ends.
+/// A stream on the loop of a client, for threads without a loop: one record that both sides share, like a
+/// CallErrand. The OpenedStream, its options and timers are created and destroyed on the loop. Items and the
+/// answer go through the exchange, and stay there when the stream, the client or the loop ends.
 ///
 ///   caller's thread    made -> encoded -> send()                      await_end() -> the outcome
 ///                                           |                                ^
 ///   client's loop                           '-> begin() -> items -> conclude()
 ///
-/// Whoever gives it up does so at once and waits for nobody: its memory is the record's. Thread: the user's,
-/// except where it is said.
+/// The stream can be abandoned at any time without waiting, because its memory belongs to the record. Thread:
+/// the user's, except where stated.
 class StreamErrand final : public Errand, public StreamExchange {
  public:
-  /// Lets go of the user's part, and ends the stream if it goes on still.
+  /// Releases the user's reference, and ends the stream if it still goes on.
   struct Release {
     void operator()(StreamErrand* errand) const noexcept { errand->let_go(); }
   };
@@ -48,18 +48,19 @@ class StreamErrand final : public Errand, public StreamExchange {
     CallOptions options{};
   };
 
-  /// Makes one with room for the encoded arguments; null when that fails, and `failure` says why.
+  /// Makes one with room for the encoded arguments; null when that fails, with the reason in `failure`.
   static Owner make(Request request, std::size_t body_bytes, Status& failure) noexcept;
 
-  /// Room for the encoded arguments; and the answer's body, once await_end() was ok.
+  /// Room for the encoded arguments; after a successful await_end(), the answer's body.
   const ErrandBytes& bytes() const noexcept { return bytes_; }
-  /// Hands the stream to its loop, and ends it when `stop` is asked to stop. Once.
+  /// Hands the stream to its loop, and ends it when a stop is requested. Call once.
   void send(const std::stop_token& stop) noexcept;
-  /// This thread may block for the stream. Otherwise the stream is ended, and failure() says why.
+  /// Returns true if this thread may block for the stream. Otherwise ends the stream, and failure() returns
+  /// the reason.
   bool may_block() noexcept;
 
  private:
-  /// The stream proper, while the loop has it.
+  /// The OpenedStream, while it is on the loop.
   class Opened final : public OpenedStream, public ExchangePump {
    public:
     /// Throws std::bad_alloc.
@@ -86,7 +87,7 @@ class StreamErrand final : public Errand, public StreamExchange {
     StreamErrand& errand_;
     Ended ended_;
   };
-  /// A look of the loop at what the user's threads have for it, on its way there.
+  /// Makes the loop look at the requests of the user's threads.
   class Look final : public Posted {
    public:
     explicit Look(StreamErrand& errand) noexcept : errand_(errand) {}
@@ -128,7 +129,7 @@ class StreamErrand final : public Errand, public StreamExchange {
   Look look_{*this};
   std::atomic<std::uint32_t> holders_{1};
   std::optional<std::stop_callback<Stop>> stops_;
-  /// The loop's.
+  /// Used by the loop only.
   std::optional<Opened> opened_;
 };
 

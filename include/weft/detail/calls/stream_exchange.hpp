@@ -10,43 +10,43 @@
 
 namespace weft::detail {
 
-/// Items of one stream between its loop and threads that block for them: one that reads and one that writes
-/// at a time. Knows no types; items are encoded and decoded on those threads, and the loop copies bytes.
+/// Items of one stream between its loop and threads that block for them: at most one reader and one writer at
+/// a time. Independent of types: those threads encode and decode items, and the loop copies bytes.
 ///
-///   kOpen --conclude()--> ended, what has arrived is read still
-///   kOpen --abandon()---> ended, what is here is dropped, and the loop is asked to end the stream
+///   kOpen --conclude()--> ended; items that have arrived are still read
+///   kOpen --abandon()---> ended; items are dropped, and the loop is asked to end the stream
 ///
-/// Whatever ends it wakes whoever waits. Threads: those of the user; those of the loop's functions say so.
+/// Each end wakes all waiting threads. Threads: those of the user; functions for the loop are marked.
 class StreamExchange : public ExchangeState {
  public:
   ArrivedItems& arrived() noexcept { return arrived_; }
   PutItems& put() noexcept { return put_; }
 
-  /// Ends the stream on this side at once, and the loop tells the peer; `why` is not ok. Thread: any.
+  /// Ends the stream on this side at once; the loop notifies the peer. `why` must not be ok. Thread: any.
   void abandon(const Status& why) noexcept;
-  /// The same because an item could not be read. After an end without a failure the failure still becomes the
-  /// outcome: items that arrived before were not all read. Thread: any.
+  /// The same because an item could not be read. After an end without a failure this still becomes the
+  /// outcome, because not all arrived items were read. Thread: any.
   void fail_reading(const Status& why) noexcept;
-  /// Blocks until the stream has ended, and says how.
+  /// Blocks until the stream has ended, and returns its outcome.
   Status await_end() noexcept;
   bool has_ended() const noexcept;
-  /// Says why it failed; ok while it goes on, and when it ended well.
+  /// Returns the failure; ok while the stream goes on, and after it succeeded.
   Status failure() const noexcept;
 
-  /// Wishes of the threads since the last time.
+  /// Requests of the threads since the last time.
   struct Asked {
     std::uint64_t taken = 0;
     bool discards = false;
-    /// Not ok: the stream is to be ended.
+    /// Failure with which the stream has to be ended; ok: it goes on.
     Status abandoned{};
   };
   Asked take_asked() noexcept;
   /// The stream is open. Thread: the loop's.
   void open(StreamTerms terms) noexcept;
-  /// Nothing arrives or is sent any more because of `why`, in both directions at once; what has arrived is
-  /// not read if it `drops` that. Thread: the loop's.
+  /// Ends both directions at once because of `why`; with `drops` items that have arrived are not read.
+  /// Thread: the loop's.
   void fail(const Status& why, bool drops) noexcept;
-  /// The stream has ended, with `outcome`. Thread: the loop's, or the one that ends the loop.
+  /// The stream has ended, with `outcome`. Thread: the loop's, or the one that destroys the loop.
   void conclude(const Status& outcome) noexcept;
 
  protected:
@@ -55,7 +55,7 @@ class StreamExchange : public ExchangeState {
 
  private:
   void give_up(Lock& lock, const Status& why) noexcept final;
-  /// Returns what is to be dropped without the lock.
+  /// Returns the items to be destroyed without the lock.
   [[nodiscard]] ItemBlocks close(const Status& why, bool drops) noexcept;
 
   ArrivedItems arrived_{*this};

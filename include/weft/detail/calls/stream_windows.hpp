@@ -5,20 +5,20 @@
 
 namespace weft::detail {
 
-/// Counts what one side may send of a stream's items. All numbers are sums of wire::item_cost() from the
-/// stream's beginning on. An item may be sent while less was sent than is granted, whatever it costs: so an
-/// item larger than the window passes, and the receiver holds a window and one item at most. Thread: one.
+/// Counts the items of a stream that one side may send. All numbers are sums of wire::item_cost() since the
+/// stream's beginning. An item of any cost may be sent while the sum sent is below the sum granted: so an
+/// item larger than the window passes, and the receiver holds at most a window and one item. Thread: one.
 class SendWindow {
  public:
   explicit SendWindow(std::uint64_t granted = 0) noexcept : granted_(granted) {}
 
   bool is_open() const noexcept { return sent_ < granted_; }
-  /// An item leaves. Only while it is open.
+  /// An item is sent. Only while the window is open.
   void send(std::uint64_t cost) noexcept { sent_ += cost; }
-  /// The item that was sent last does not leave.
+  /// The item that was sent last is taken back.
   void take_back(std::uint64_t cost) noexcept { sent_ -= cost; }
-  /// Takes a credit of the peer's, which says how much is granted in all. False when that is no more than
-  /// before: no honest peer says so.
+  /// Applies a credit of the peer's, which carries the sum granted so far. Returns false when that does not
+  /// exceed the previous one: no honest peer sends that.
   bool grant(std::uint64_t granted) noexcept {
     if (granted <= granted_) return false;
     granted_ = granted;
@@ -30,22 +30,20 @@ class SendWindow {
   std::uint64_t granted_;
 };
 
-/// Counts what the peer may send of a stream's items, and says when it is to be told of more. It is told
-/// when half of the window is used up, not for each item; and whenever all that it sent was taken, it may
-/// send. Thread: one.
+/// Counts the items of a stream that the peer may send, and decides when to grant more: when half of the
+/// window is used up, not for each item. A peer with all its items taken may always send. Thread: one.
 class ReceiveWindow {
  public:
-  /// The peer knows of `window` bytes from the beginning; not zero.
+  /// The peer may send `window` bytes from the beginning; not zero.
   explicit ReceiveWindow(std::uint32_t window) noexcept : granted_(window), window_(window) {}
 
-  /// An item is here. False when nothing is granted for it.
+  /// An item has arrived. Returns false when it exceeds the grant.
   bool arrive(std::uint64_t cost) noexcept {
     if (arrived_ >= granted_) return false;
     arrived_ += cost;
     return true;
   }
-  /// An item that arrived was taken. Returns the sum to be granted to the peer now; 0: there is nothing to
-  /// say yet.
+  /// An arrived item was taken. Returns the sum to grant to the peer now; 0: no grant is due.
   std::uint64_t take(std::uint64_t cost) noexcept {
     taken_ += cost;
     if (taken_ + window_ / 2 < granted_) return 0;

@@ -9,19 +9,21 @@
 
 namespace weft::detail {
 
-/// A call whose caller is on an executor that Weft does not know. The adapter of that executor is told, and
-/// takes its coroutine, or whatever waits, from there.
+/// A call from an executor that Weft does not know. The adapter of that executor is notified, and resumes its
+/// coroutine, or another kind of waiter.
 class ToldCall final : public CallErrand {
  public:
   explicit ToldCall(Request request) noexcept : CallErrand(std::move(request)) {}
 
-  /// Sends it, once. `who` stays until it was told, or the call was given up; that may be from within.
+  /// Sends the call, once. `who` must stay valid until it was notified, possibly from within this function,
+  /// or the call was abandoned.
   void send_for(Told& who) noexcept;
-  /// Cancels it, before or after it was sent. True: nobody will be told, and the call is over for its caller.
-  /// False: it has ended, or has memory of the caller's, and then who waits is told as soon as that is back.
+  /// Cancels the call, before or after it was sent. Returns true if the caller will not be notified, and the
+  /// call is over for it. Returns false if the call has ended, or uses memory of the caller's; the caller is
+  /// then notified as soon as that memory is returned.
   bool give_up(CancelReason reason) noexcept;
-  /// Says that a caller which is destroyed must not wait here for memory that the call has: the thread drives
-  /// the client's loop, or is that of a child of fork.
+  /// Returns true if the destructor of the caller must not wait here for memory that the call uses: this
+  /// thread drives the client's loop, or belongs to a child of fork.
   bool is_waited_for_in_vain() const noexcept;
 
  private:

@@ -12,9 +12,9 @@
 namespace weft {
 
 /// The transports that clients and servers use, found by a URL's scheme. Copies refer to the same transports,
-/// and each client and server keeps one, so that nobody need care how long they live. Clients that share them
-/// share what they own too: workers, devices and memory.
-/// Thread: add() before they are given to anybody, the rest from any.
+/// and each client and server keeps a copy, so their lifetime needs no attention. Clients that share
+/// transports also share their workers, devices and memory.
+/// Thread: add() before they are shared, the rest from any.
 class Transports {
  public:
   Transports& add(std::unique_ptr<detail::Transport> transport) {

@@ -5,13 +5,13 @@ namespace weft::detail {
 
 class Ready;
 
-/// Something with an end that somebody waits for: a base class that knows the node.
+/// Base class of an operation that a node waits for.
 class WaitedFor {
  public:
-  /// Sets the node that is scheduled at the end, a coroutine's Resumption or another; at most one, which may
-  /// change or be taken back until then. Null: nobody waits.
+  /// Sets the node to schedule at the end, such as a coroutine's Resumption; at most one, which may be
+  /// replaced or removed until then. Null: no node waits.
   void set_waiter(Ready* waiter) { waiter_ = waiter; }
-  /// Takes `waiter` back, unless another one was set.
+  /// Removes `waiter`, unless another one was set.
   void take_waiter_back(const Ready& waiter) {
     if (waiter_ == &waiter) waiter_ = nullptr;
   }

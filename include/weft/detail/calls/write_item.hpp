@@ -16,9 +16,9 @@
 
 namespace weft::detail {
 
-/// Sends `item`: as many bytes as Format::bytes() says, which Format::write() writes. False when it cannot be
-/// sent, and then writing is over. Throws what these throw. Only while `side` is kReady. With
-/// `attachment`, which is not empty, StreamSide::send_attachment() follows.
+/// Sends `item`: Format::write() writes the number of bytes that Format::bytes() returned. Returns false when
+/// it cannot be sent, and writing is over then. Passes on their exceptions. Only while `side` is kReady. With
+/// `attachment`, which must not be empty, StreamSide::send_attachment() must follow.
 template <typename Format>
 bool send_item(StreamSide& side, const typename Format::Item& item, const Attachment* attachment = nullptr) {
   if constexpr (requires { requires Format::kRunsHooks; }) {
@@ -57,10 +57,10 @@ bool send_attached(StreamSide& side, const typename Format::Item& item, Attachme
 /// Attachment of an item that has none.
 struct NoAttachment {};
 
-/// Awaited until an item is on its way, and its `Attachment`, if it has one: at once while the reader's
-/// window has room for it, and the attachment is no longer than a piece. Gives false when the stream takes no
-/// more items. A cancelled wait ends the stream. A Format that has a check() is asked first, and its failure
-/// ends the stream.
+/// Awaited until an item is passed to the connection, and its `Attachment`, if it has one: at once while the
+/// reader's window has room, and the attachment is no longer than a piece. Returns false when the stream
+/// takes no more items. A cancelled wait ends the stream. If the Format has a check(), its failure ends the
+/// stream.
 template <typename Format, typename Access, typename Attachment = NoAttachment>
 class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener {
  public:

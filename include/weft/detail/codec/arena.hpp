@@ -5,9 +5,9 @@
 
 namespace weft::detail {
 
-/// Memory for decoded views whose bytes do not lie aligned in the message; owned by the caller of
-/// decode_from(). Views into it live until clear() or the destructor. Costs one null pointer until it is
-/// needed. One message makes it take at most about the message's own size. Thread: one at a time.
+/// Memory for decoded views of bytes that are unaligned in the message; owned by the caller of decode_from().
+/// Views into it are valid until clear() or the destructor. Costs one null pointer until it is needed. One
+/// message uses at most about its own size. Thread: one at a time.
 class DecodeArena {
  public:
   DecodeArena() noexcept = default;

@@ -87,7 +87,8 @@ consteval Problem unsupported_problem() {
   }
 }
 
-/// Says what has to be made first: only what the codec reads elements from one by one, in memory of its own.
+/// Finds types that cannot be created before they are decoded: only types that the codec reads one by one
+/// into memory of its own.
 template <typename T, Direction kDirection>
 consteval Problem creation_problem() {
   if constexpr (kDirection == Direction::kDecode && !std::is_default_constructible_v<T>)
@@ -233,7 +234,7 @@ consteval Problem find_problem() {
 
 template <typename T>
 inline constexpr Problem encode_problem = find_problem<std::remove_cvref_t<T>, Direction::kEncode, false>();
-/// `Out` is what is decoded to: by default a fresh object, where const and references of `T` do not matter.
+/// `Out` is the decoded type: by default a fresh object, so const and references of `T` do not matter.
 template <typename T, typename Out = std::remove_cvref_t<T>>
 inline constexpr Problem decode_problem = find_problem<Out, Direction::kDecode, false>();
 

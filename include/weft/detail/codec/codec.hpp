@@ -82,10 +82,10 @@ void encode_around(std::byte* to, LentRuns& runs, const Ts&... values) {
   if constexpr (codec_detail::additions_count<Ts...> != 0) codec_detail::encode_additions(encoder, values...);
 }
 
-/// Reads `out...` from `message`, which must be all of what encode_to() wrote for values of the same schema.
-/// Views in `out` point into `message`, or into `arena` where their bytes lie unaligned; both must outlive
-/// them. Errors: kInvalidArgument, layer kCodec, with what is wrong and where; then `out` holds rubbish of
-/// valid types.
+/// Reads `out...` from `message`, which must be a complete message that encode_to() wrote for values of the
+/// same schema. Views in `out` point into `message`, or into `arena` where their bytes are unaligned; both
+/// must outlive them. Errors: kInvalidArgument, layer kCodec, with the fault and its position; then `out`
+/// holds valid objects with unspecified values.
 template <typename... Ts>
 Result<void> decode_from(Bytes message, DecodeArena& arena, Ts&... out) {
   if constexpr ((... && codec_detail::explain<codec_detail::decode_problem<Ts, Ts>>())) {
@@ -108,7 +108,7 @@ namespace codec_detail {
 
 template <typename... Ts>
 constexpr std::uint64_t hash_schema() {
-  // What uses a type first asks for its schema, so the reason in words is the first thing a compiler says.
+  // Users of a type ask for its schema first, so the compiler reports this explanation first.
   if constexpr ((... && explain<encode_problem<Ts>>())) {
     SchemaWriter writer;
     writer.put("(");

@@ -50,7 +50,7 @@ struct Codec<T, Kind::kAggregate> : MembersCodec<T> {};
 template <typename T>
 struct Codec<T, Kind::kTuple> : MembersCodec<T> {};
 
-/// Writes nothing of an addition among the members; what is sent of it follows after all values.
+/// Writes nothing for an addition among the members; a sent addition follows after all values.
 template <typename T>
 struct Codec<T, Kind::kCompatible> {
   static void encoded_size(Sizer&, const T&) {}

@@ -29,8 +29,8 @@ enum class DecodeFault : std::uint8_t {
   kRefused,        ///< a CodecTraits said no
 };
 
-/// Reads values from bytes that nobody vouches for. Every read answers whether it went well; after the first
-/// false the decoder must not be used any more, and what was read so far is to be dropped.
+/// Reads values from untrusted bytes. Every read returns whether it succeeded; after the first false the
+/// decoder must not be used any more, and the values read so far must be dropped.
 class Decoder {
  public:
   /// `message` and `arena` outlive the decoder and every view that it hands out.
@@ -108,7 +108,7 @@ class Decoder {
     --depth_;
     return true;
   }
-  /// Remembers what is wrong; always false.
+  /// Records the fault; always returns false.
   bool fail(DecodeFault fault) {
     fault_ = fault;
     return false;
@@ -161,9 +161,9 @@ namespace codec_detail {
 /// The failure for a `fault` at byte `offset` of a message of `size` bytes, in value number `value` (from 0).
 [[gnu::cold]] Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value);
 
-/// Tells whether `rest`, the end of a message, is a list of additions: u32 length and as many bytes, or
-/// kAbsent, the last one not absent. Takes no Decoder, so that the one in decode_from() can stay in
-/// registers.
+/// Returns true if `rest`, the end of a message, is a list of additions: each a u32 length and as many bytes,
+/// or kAbsent; the last one must not be absent. Takes no Decoder, so that the one in decode_from() can stay
+/// in registers.
 bool is_trailer(Bytes rest);
 
 /// The length of an addition that is not there.

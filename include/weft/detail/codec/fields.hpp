@@ -250,7 +250,7 @@ inline constexpr std::size_t field_count = count_fields<std::remove_cv_t<T>>();
 /// Given instead of the fields where a reference cannot be bound to them: a bit-field.
 struct NotBound {};
 
-/// Calls `visit(field...)` with all fields of `value` and returns what it returns. TypesOf gets NotBound of
+/// Calls `visit(field...)` with all fields of `value` and returns its result. TypesOf gets NotBound for
 /// bit-fields.
 template <typename T, typename F>
 constexpr decltype(auto) visit_fields(T& value, F&& visit) {

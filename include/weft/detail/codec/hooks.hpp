@@ -62,8 +62,8 @@ consteval bool finds_hook() {
 
 }  // namespace codec_detail
 
-/// Says whether encoding values of these types, which can be encoded, runs code of the user's: CodecTraits.
-/// That code may use Weft, so it runs before a frame is begun, see EncodedAhead.
+/// Returns true if encoding values of these types, which can be encoded, runs user code: CodecTraits. That
+/// code may use Weft, so it runs before a frame is begun, see EncodedAhead.
 template <typename... Ts>
 consteval bool runs_hooks() {
   if constexpr ((... && (codec_detail::encode_problem<Ts> == codec_detail::Problem::kNone))) {

@@ -15,9 +15,9 @@ concept UniqueKeys = requires(T& c, typename T::value_type&& v) { c.insert(std::
 template <typename T>
 concept Hashed = requires(T& c) { c.bucket_count(); };
 
-/// Notices keys that were chosen to meet in one bucket. Looking at a bucket costs as much as the insertion
-/// did, so it looks at one insertion in eight, which one a peer cannot tell. Equal keys of a multi-container
-/// are no attack; those are not guarded.
+/// Detects keys that were chosen to collide in one bucket. Examining a bucket costs as much as the insertion
+/// did, so it examines one insertion in eight, chosen unpredictably for a peer. Multi-containers are not
+/// guarded, because equal keys are legitimate there.
 template <typename T>
 class CollisionGuard {
  public:

@@ -129,8 +129,8 @@ consteval bool is_of_std() {
   const std::string_view name = __PRETTY_FUNCTION__;
   return name.find("T = std::") != std::string_view::npos;
 }
-/// Containers whose elements are all of their data: those of the standard library, and those that the user
-/// names. A class that is derived from a container may have members that the codec does not see.
+/// Containers with no data beside their elements: containers of the standard library, and containers named by
+/// the user. A class derived from a container may have members that the codec does not see.
 template <typename T>
 concept KnownContainer = ContainerShape<T> && (is_codec_container<T> || is_of_std<T>());
 

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-/// Every bound that the codec holds hostile bytes to. docs/internals/codec.md says why each is what it is.
+/// All limits that the codec applies to untrusted bytes. docs/internals/codec.md explains their values.
 struct CodecLimits {
   /// Depth to which containers and unique_ptrs may nest in one value; the stack is bounded by it.
   static constexpr unsigned kDepthMax = 64;

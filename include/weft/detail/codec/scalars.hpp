@@ -43,8 +43,7 @@ struct Codec<bool, Kind::kBool> {
   static constexpr void append_schema(SchemaWriter& to) { to.put("bool"); }
 };
 
-/// Writes them as IEEE binary128, whatever the machine has: the x87 format's 64 significant bits fit into its
-/// 113.
+/// Writes IEEE binary128 on every machine: the 64 significant bits of the x87 format fit into its 113.
 template <typename T>
 struct Codec<T, Kind::kLongDouble> {
   static_assert(sizeof(T) == 16, "a long double is the x87 format in 16 bytes, or binary128");
@@ -125,7 +124,7 @@ struct Codec<T, Kind::kTimePoint> {
     out = T{since};
     return true;
   }
-  /// Clocks with another epoch have another name, because the ticks since it are all that travels.
+  /// Clocks with other epochs have other schemas, because only the ticks since the epoch are sent.
   static constexpr void append_schema(SchemaWriter& to) {
     using Clock = typename T::clock;
     if constexpr (std::is_same_v<Clock, std::chrono::system_clock>)

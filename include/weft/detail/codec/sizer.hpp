@@ -40,13 +40,13 @@ class Sizer {
       found_->offer({static_cast<const std::byte*>(from), bytes});
     }
   }
-  /// Calls `count`, of which no run is lent: what it counts is gone before the message is sent, or is written
-  /// otherwise than it is counted.
+  /// Calls `count` without lending runs: the memory it counts is destroyed before the message is sent, or is
+  /// not written as it is counted.
   template <typename F>
   void without_runs(F&& count) {
     if (found_ == nullptr) count();
   }
-  /// Nothing but runs is looked for, and not among so many `elements`.
+  /// Returns true if only runs are looked for, and there are too many `elements` to search.
   bool passes_over(std::size_t elements) const { return found_ != nullptr && elements > kSearchedMax; }
   void align(std::size_t alignment) { size_ = (size_ + alignment - 1) & ~(alignment - 1); }
   /// Counts the number that stands before `elements` elements.
@@ -87,7 +87,7 @@ class Sizer {
   std::size_t size_ = 0;
   unsigned depth_ = 0;
   bool refused_ = false;
-  /// Null when nobody looks for runs.
+  /// Null when runs are not looked for.
   LentRuns* found_ = nullptr;
 };
 

@@ -125,7 +125,7 @@ bool decode_addition(Decoder& from, T& out) {
   return true;
 }
 
-/// Reads the additions that `out...` know; those that the message does not have become empty.
+/// Reads the additions that `out...` contain; additions missing in the message become empty.
 template <typename... Ts>
 bool decode_additions(Decoder& from, Ts&... out) {
   bool good = true;

@@ -12,9 +12,9 @@ struct CodecTraits {
   using NotSpecialised = void;
 };
 
-/// Tells the codec that a class outside of namespace std, which has the shape of a standard container or
-/// view, has no data beside its elements: specialise it as true. Without that, and without CodecTraits, such
-/// a class does not compile as an argument or a result, because members of its own would be lost.
+/// Declares that a class outside of namespace std with the shape of a standard container or view has no data
+/// beside its elements: specialise it as true. Without that, and without CodecTraits, such a class does not
+/// compile as an argument or a result, because its further members would be lost.
 template <typename T>
 inline constexpr bool is_codec_container = false;
 

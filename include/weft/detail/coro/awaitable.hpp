@@ -28,8 +28,8 @@ concept HasFreeCoAwait = requires(A&& awaitable) {
   { operator co_await(std::forward<A>(awaitable)) } -> Awaiter;
 };
 
-/// Accepted by `co_await std::move(a)` in a Task: a Task, a call, a started Call, sleep_for(...), the
-/// result of an Event's or a Channel's function, or an awaitable of the user's.
+/// Accepted by `co_await std::move(a)` in a Task: a Task, a call, a started Call, sleep_for(...), the result
+/// of an Event's or a Channel's function, or a user's awaitable.
 template <typename A>
 concept Awaitable = Awaiter<A> || HasMemberCoAwait<A> || HasFreeCoAwait<A>;
 

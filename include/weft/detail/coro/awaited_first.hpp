@@ -6,8 +6,8 @@ namespace weft::detail {
 template <typename>
 inline constexpr bool is_awaited = false;
 
-/// Base of what has to be awaited. It has the members of a Result, each of which says at compile time that a
-/// co_await is missing.
+/// Base of types that must be awaited. It has the members of a Result; using one of them is a compile-time
+/// error about the missing co_await.
 struct AwaitedFirst {
   template <typename Asked = void>
   bool ok() const {

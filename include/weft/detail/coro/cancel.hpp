@@ -80,7 +80,7 @@ class CancelScope : private detail::ListHook<detail::CancelChildTag> {
   Bytes carried() const noexcept { return carried_; }
   void set_carried(Bytes bytes) noexcept { carried_ = bytes; }
 
-  /// Lets `listener` hear of a cancel. The scope must not be cancelled yet: ask cancelled() first.
+  /// Notifies `listener` of a cancel. The scope must not be cancelled yet: check cancelled() first.
   void add(CancelListener& listener) noexcept {
     WEFT_ASSERT(!cancelled(), "ask cancelled() before listening");
     listeners_.push_back(listener);

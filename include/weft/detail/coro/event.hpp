@@ -17,7 +17,7 @@ class Event {
   ~Event() { WEFT_ASSERT(waiters_.empty(), "an Event outlives those who wait on it"); }
 
   bool is_set() const noexcept { return set_; }
-  /// Schedules all waiters; none of them runs before this returns.
+  /// Schedules all waiters; they run after this has returned.
   void set() noexcept {
     set_ = true;
     while (!waiters_.empty()) waiters_.front().grant();

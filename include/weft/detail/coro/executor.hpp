@@ -70,7 +70,7 @@ class Executor {
 
   /// Queues `node`, which must not be queued yet.
   void schedule(Ready& node) noexcept { ready_.push_back(node); }
-  /// The same in front of all that are queued.
+  /// The same, but at the front of the queue.
   void schedule_first(Ready& node) noexcept { ready_.push_front(node); }
   /// Takes `node` out of the queue, if it is there.
   void unschedule(Ready& node) noexcept { node.unlink(); }

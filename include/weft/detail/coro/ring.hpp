@@ -33,8 +33,7 @@ class Ring {
   bool empty() const noexcept { return size_ == 0; }
   bool full() const noexcept { return size_ == capacity_; }
 
-  /// Makes room for twice as many, and keeps what there is. False when memory is out; nothing has changed
-  /// then.
+  /// Doubles the capacity, and keeps the elements. Returns false, without a change, when memory is exhausted.
   bool try_grow() noexcept {
     static_assert(std::is_nothrow_move_constructible_v<T>);
     const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;

@@ -16,17 +16,17 @@
 
 namespace weft {
 
-/// The owner of coroutines that outlive the expression which made them. All of them end before it does: join
-/// it before it goes, or let it go with what its last task held. Declare it last, so that what its tasks use
-/// outlives them. Thread: its loop's. Each spawned task costs one allocation from the frame pool, besides the
-/// task's own frame.
+/// The owner of coroutines that outlive the expression that made them. All of them must end before it is
+/// destroyed: join it first. It may also be destroyed by the end of its last task, with an object that the
+/// task held. Declare it last, so that objects used by its tasks outlive them. Thread: its loop's. Each
+/// spawned task costs one allocation from the frame pool, besides the task's own frame.
 class Scope {
  public:
   class [[nodiscard]] JoinAwaiter;
 
-  /// Tasks hear of cancel() only.
+  /// Tasks are only cancelled by cancel().
   Scope() = default;
-  /// Tasks hear of `parent`'s cancel too. `parent` may be null, and outlives this.
+  /// Tasks are also cancelled by `parent`, which may be null, and must outlive this.
   explicit Scope(CancelScope* parent) : cancel_scope_(parent) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

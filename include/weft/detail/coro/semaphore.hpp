@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// A count of permits. Who comes first is served first: a large request at the front is not overtaken by
+/// A count of permits, granted in the order of arrival: a large request at the front is not overtaken by
 /// small ones. A permit belongs to a waiter from the moment it is granted; if the waiter is dropped before it
-/// runs, the permits go to the next one. A cancel that comes after the grant is too late: the waiter has its
-/// permits. Thread: its loop's. Allocates nothing. Outlives its waiters.
+/// runs, the permits go to the next one. A cancel after the grant is too late: the waiter has its permits.
+/// Thread: its loop's. Allocates nothing. Must outlive its waiters.
 class Semaphore {
  public:
   class [[nodiscard]] AcquireAwaiter;
@@ -31,7 +31,8 @@ class Semaphore {
     available_ -= permits;
     return true;
   }
-  /// Gives permits back, or adds new ones. Those who get them are scheduled; none runs before this returns.
+  /// Returns permits, or adds new ones. Schedules the waiters that get them; they run after this has
+  /// returned.
   void release(std::size_t permits = 1) noexcept {
     available_ += permits;
     serve();

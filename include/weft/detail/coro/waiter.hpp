@@ -64,7 +64,8 @@ class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resum
   /// Takes a waiter that is being destroyed out of its list.
   void leave() noexcept { ListHook<WaiterTag>::unlink(); }
 
-  /// It was cancelled or dropped while it waited and is out of the list: those behind it may now be served.
+  /// Called when it was cancelled or dropped while it waited, and has left the list: later waiters may now be
+  /// served.
   virtual void left_queue() noexcept {}
 
  private:

@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// Makes `awaitable` run under `scope` instead of its awaiter's: `co_await with_scope(scope, work())`. It is
-/// a task, or any awaitable that moves, such as a call; the task that is returned owns it. `scope` must
-/// outlive that task. Throws std::bad_alloc when memory for a task is out, which a task itself does not need.
+/// Makes `awaitable` run under `scope` instead of its awaiter's: `co_await with_scope(scope, work())`. It may
+/// be a task, or any movable awaitable, such as a call; the returned task owns it. `scope` must outlive that
+/// task. Throws std::bad_alloc when there is no memory for a task, which is only needed for other awaitables.
 template <typename A>
   requires detail::Awaitable<std::remove_reference_t<A>>
 Task<detail::AwaitResult<A>> with_scope(CancelScope& scope, A&& awaitable) {

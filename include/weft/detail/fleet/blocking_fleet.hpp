@@ -14,17 +14,17 @@
 
 namespace weft {
 
-/// The way to a fleet for threads without a loop, what `weft::blocking(fleet)` gives: `Result<R> answer =
-/// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, also when the fleet has
+/// Access to a fleet for threads without a loop, returned by `weft::blocking(fleet)`: `Result<R> answer =
+/// weft::blocking(fleet).call<f>(x);`. May be copied, kept and used by any thread, even after the fleet has
 /// ended: calls fail with kCancelled then.
 ///
-/// call() and its like are those of detail::FleetCalls; each blocks its thread until it has its outcome.
-/// Arguments are encoded here. Time: as for a fleet's calls; a call whose loop does not turn ends a second
-/// later. Errors beside theirs: kCancelled when the stop_token was asked to stop, when the loop was stopped
-/// or the fleet has ended; kFailedPrecondition on a thread that must not block: inside a turn of a loop, or
-/// where the fleet's loop is driven; and in a child of fork. Throws std::bad_alloc. A call whose options name
-/// memory, such as an attachment, has it until it returns: it waits for the loop in any case, and no stop
-/// ends it before its time.
+/// The functions are those of detail::FleetCalls; each blocks its thread until the outcome is known.
+/// Arguments are encoded on the calling thread. Time: as for a fleet's calls; if the loop is blocked, the
+/// call ends a second later. Additional errors: kCancelled when a stop was requested, when the loop was
+/// stopped or the fleet has ended; kFailedPrecondition on a thread that must not block (inside a turn of a
+/// loop, or on the thread that drives the fleet's loop), and in a child of fork. Throws std::bad_alloc.
+/// Memory in a call's options, such as an attachment, is used until the call returns: such a call always
+/// waits for the loop, even after a stop request.
 class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
  public:
   BlockingFleet(const FleetClient& fleet, std::stop_token stop)
@@ -91,9 +91,9 @@ class BlockingFleet : public detail::FleetCalls<BlockingFleet> {
   std::stop_token stop_;
 };
 
-/// Calls functions of a fleet, whose loop another thread runs, from a thread that blocks until it has the
-/// answer. `fleet` must exist while this is called and need not be there afterwards. When `stop` is asked to
-/// stop, the calls end with kCancelled. Thread: any.
+/// Returns access to a fleet on another thread's loop, for a thread that blocks until it has the answer.
+/// `fleet` must exist during this call only. A stop request on `stop` ends the calls with kCancelled. Thread:
+/// any.
 inline BlockingFleet blocking(FleetClient& fleet, std::stop_token stop = {}) {
   return {fleet, std::move(stop)};
 }

@@ -17,7 +17,7 @@ namespace weft::detail {
 /// attempts of the call write.
 class EncodedArguments {
  public:
-  /// Encodes `arguments` for `M`; on failure `failure` holds the reason. Never throws, whatever the arguments
+  /// Encodes `arguments` for `M`; on failure `failure` holds the reason. Never throws, even if the arguments
   /// throw.
   template <auto M, typename... Given>
   static EncodedArguments of(Status& failure, Given&&... arguments) noexcept {

@@ -16,7 +16,8 @@
 
 namespace weft::detail {
 
-/// Body of one attempt of a call: what `Source` keeps for all of them, and an answer of its own.
+/// Body of one attempt of a call: refers to the `Source` that all attempts share, and has an answer of its
+/// own.
 template <typename B, typename Source>
 concept AttemptBody = CallBody<B> && std::constructible_from<B, const Source&>;
 

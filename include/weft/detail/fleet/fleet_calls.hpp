@@ -61,10 +61,10 @@ class FleetCalls {
     explain_fleet_options<M>();
   }
 
-  /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
-  /// ejected or not, and gives all outcomes, in the order of the servers' URLs: FleetAnswers<R>. Counts as
-  /// one call. A server that cannot be reached fails its part; nothing is tried again. Without a list it
-  /// waits for one. Errors: as call(), when there is no server to ask.
+  /// Calls a function once at each server that takes calls (in the subset, and with a weight), ejected or
+  /// not, and returns all outcomes, in the order of the servers' URLs: FleetAnswers<R>. Counts as one call.
+  /// An unreachable server fails its part; nothing is tried again. Without a list it waits for one. Errors:
+  /// as for call(), when there is no server to call.
   template <auto M, typename... Given>
     requires WithoutFleetOptions<Given...>
   auto call_all(Given&&... arguments) const {

@@ -40,7 +40,7 @@ class FleetChoice {
   std::uint64_t changes() const noexcept { return outliers_ != nullptr ? outliers_->changes() : 0; }
   /// Gives a member the share of its link.
   void link_changed(const FleetMember& member) noexcept;
-  /// Returns whether the policy knows of the attempt, and is to hear of its end.
+  /// Returns true if the policy counts the attempt, and must be notified of its end.
   bool begun(const FleetMember& member, TimePoint now) noexcept;
   void ended(FleetMember& member, const CallReport& report) noexcept;
 

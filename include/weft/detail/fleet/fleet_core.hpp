@@ -39,18 +39,19 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
   /// Returns why no call can be made at all; ok when it can.
   const Status& misuse() const { return misuse_.ok() ? names_.misuse() : misuse_; }
 
-  /// Returns a server with a connection; null when none can be asked now. Then hopeless() says whether one
-  /// ever can, and `quiet_until` is in the future when all of them want `method` to wait until then. While
-  /// the server that the policy picked is being connected, a server that is trusted takes its place; without
-  /// one `dialing` is set, and the call should wait, unless it has no `patience` left and takes any.
+  /// Returns a server with a connection; null when there is none now. Then hopeless() tells whether there can
+  /// ever be one, and `quiet_until` is in the future when all servers refuse `method` until then. While the
+  /// picked server is being connected, a trusted server takes its place; without one `dialing` is set, and
+  /// the call should wait, unless `patience` is false, which accepts any server.
   FleetMember* pick(std::uint64_t method, std::uint64_t key_hash, std::span<const std::uint32_t> tried,
                     bool patience, bool& dialing, TimePoint& quiet_until) noexcept;
-  /// Notes how long the server wants to be left alone that refused `method` by `failure`. True if it says so.
+  /// Records the pause that the server requested when it refused `method` by `failure`. Returns true if it
+  /// requested one.
   bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Starts to connect `member`, unless that was done before; false while it cannot be called.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
   FleetList& list() noexcept { return list_; }
-  /// Returns the reason if none of the servers can be reached; ok while one may.
+  /// Returns the reason if no server can be reached; ok while one may be.
   Status hopeless() const;
   /// Returns the known reason why no call can be made now.
   Status reason() const;
@@ -75,7 +76,7 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
   std::uint64_t looks() const noexcept { return search_.looks(); }
   std::vector<FleetEndpointStats> endpoint_stats() const;
   std::uint64_t random() noexcept { return random_.next(); }
-  /// Returns `wait` or up to a quarter more, since many may have been told the same.
+  /// Returns `wait` plus up to a quarter, because many callers may have received the same wait.
   Duration spread(Duration wait) noexcept;
 
  private:

@@ -48,12 +48,12 @@ class FleetLinks {
   }
   /// Members that had a connection when it was last looked for.
   std::span<FleetMember* const> ready() const noexcept { return {ready_.data(), ready_.size()}; }
-  /// Number of members whose last connection attempt failed, including those that will always fail.
+  /// Number of members whose last connection attempt failed, including attempts that will always fail.
   std::size_t down() const noexcept { return down_; }
   std::size_t refused() const noexcept { return refused_; }
   const Status& last_failure() const noexcept { return last_failure_; }
 
-  /// Set for a moment with each change, to wake those who wait for one.
+  /// Set briefly with each change, to wake its waiters.
   Event& changed() noexcept { return changed_; }
   void notify() noexcept;
   /// Returns how often that has happened.

@@ -14,7 +14,7 @@
 
 namespace weft::detail {
 
-/// Members of a fleet: those of the list, and those that left it and are still held. Thread: the loop's.
+/// Members of a fleet: members of the list, and former members that are still held. Thread: the loop's.
 class FleetList {
  public:
   FleetList(FleetChoice& choice, FleetLinks& links) : choice_(choice), links_(links) {}
@@ -35,7 +35,7 @@ class FleetList {
   std::size_t leaving() const noexcept { return leaving_.size(); }
   /// Ends the calls of all with kCancelled, also inside a callback. The records and their pools stay.
   void close() noexcept;
-  /// Drops the pools of all. The records stay for those who hold them.
+  /// Drops the pools of all members. The records stay for their holders.
   void disconnect() noexcept;
 
   /// `member` stays until release().

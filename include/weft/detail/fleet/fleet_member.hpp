@@ -59,7 +59,7 @@ struct FleetMember {
   std::uint32_t index = kGone;
   /// Index among the members that may be picked, or kGone: beyond the subset, or of weight zero.
   std::uint32_t used_index = kGone;
-  /// Attempts that ended while the policy could not be told.
+  /// Number of attempts that ended while the policy could not be notified.
   std::uint32_t unreported = 0;
   /// Index among the ready members; only in kReady.
   std::size_t ready_at = 0;
@@ -72,7 +72,7 @@ struct FleetMember {
   Duration latency{};
   /// Begin of the attempt to connect; in kDialing.
   TimePoint dialing_since{};
-  /// Times of the last success and of the last failure that the policy heard of.
+  /// Times of the last success and of the last failure reported to the policy.
   TimePoint answered_at = TimePoint::min();
   TimePoint failed_at = TimePoint::min();
   /// Time at which a call last found it unavailable, by the turn of the loop.

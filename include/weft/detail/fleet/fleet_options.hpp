@@ -21,7 +21,7 @@ namespace weft {
 struct FleetRetry {
   /// Attempts of one call, the first one too; at least 1.
   std::uint32_t attempts_max = 4;
-  /// Waits before a server is asked for the second time; one that was not asked yet is asked at once.
+  /// Waits before a server is tried for the second time; the first time has no wait.
   Duration backoff_min = std::chrono::milliseconds{10};
   Duration backoff_max = std::chrono::seconds{1};
   /// Time that one attempt may take; an idempotent call goes to another server then. With kNoTimeout it may
@@ -73,8 +73,8 @@ struct FleetCallOptions {
   /// Every attempt has these; the time is that of all attempts together. With `idempotent`, or for
   /// `idempotent<f>`, a call that may have run is tried again.
   CallOptions call{};
-  /// Hash of what the call is about (key_hash(text)), for ConsistentHash. Zero: it is about nothing that one
-  /// server keeps, and goes to any.
+  /// Hash of the object of the call (key_hash(text)), for ConsistentHash. Zero: the call needs no particular
+  /// server.
   std::uint64_t key_hash = 0;
   /// Replaces FleetOptions::retry for this call; null keeps that one. It must exist until the call has ended.
   const FleetRetry* retry = nullptr;

@@ -41,8 +41,8 @@ class FleetRun {
 
   /// True if a failed call must be tried again.
   bool wants_another(const Status& failure);
-  /// Returns `failure` with the name of the server before its text. A failure of the handler's own is an
-  /// answer and stays as it is, and so does a cancel, which says nothing of the server.
+  /// Returns `failure` with the name of the server before its text. A handler's own failure is an answer and
+  /// stays unchanged, and so does a cancel, which is not about the server.
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
   /// Records that the backup was answered: attempts under way are given up.
   void overtake() noexcept { overtaken_ = true; }
@@ -54,7 +54,7 @@ class FleetRun {
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
   bool is_expired() const { return deadline_.expired(core_->loop().now()); }
   Status out_of_time() const;
-  /// The failure of a call that does not wait as long as `who`, up to the fleet's name, asked for.
+  /// The failure of a call that does not wait as long as `who`, in text up to the fleet's name, requested.
   Status told_to_wait(std::string_view who, Duration wait) const;
 
   std::shared_ptr<FleetCore> core_;

@@ -13,7 +13,7 @@
 
 namespace weft::detail {
 
-/// Outcomes of those who were asked, in the order in which they were given.
+/// Outcomes of the called servers, in the order in which they were given.
 template <typename T>
 struct Quorum {
   bool reached = false;

@@ -17,10 +17,9 @@ class ReadySearch {
   /// Both outlive it.
   ReadySearch(const FleetChoice& choice, const FleetLinks& links) : choice_(choice), links_(links) {}
 
-  /// Returns one that the policy would give calls to, and that is not among `tried`; any of them if there are
-  /// several. Null when there is none, and then `quiet_until` is `now`, or in the future if `method` may be
-  /// called then.
-  /// With `only_trusted` others are passed over.
+  /// Returns a server that the policy allows and that is not among `tried`; any of them if there are several.
+  /// Null when there is none: then `quiet_until` is `now`, or the future time at which `method` may be
+  /// called. With `only_trusted` other servers are skipped.
   FleetMember* find(std::uint64_t method, std::span<const std::uint32_t> tried, bool only_trusted,
                     TimePoint now, RandomNumbers& random, TimePoint& quiet_until) noexcept;
   /// Returns how many servers were looked at so far.

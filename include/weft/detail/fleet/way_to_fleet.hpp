@@ -30,7 +30,7 @@ class WayToFleet {
 
  private:
   std::shared_ptr<Mailbox> mailbox_;
-  /// Time of calls that say nothing of it.
+  /// Default timeout of calls.
   Duration timeout_;
   /// The loop has the system's clock, by which this thread may wait.
   bool has_system_clock_;

@@ -11,9 +11,9 @@
 
 namespace weft {
 
-/// A call that is on its way while its thread does something else: `auto answer = call.wait();`, once.
-/// Destroying one that was not waited for cancels it, and blocks as long as the client has memory that its
-/// options name. Movable. Thread: any, one at a time.
+/// A call under way while its thread continues: `auto answer = call.wait();`, once. Destroying it before
+/// wait() cancels the call, and blocks as long as the client uses memory of its options. Movable. Thread:
+/// any, one at a time.
 template <typename R, bool kWithAttachment = false>
 class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
  public:
@@ -31,7 +31,7 @@ class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
     if (call_ != nullptr) call_->cancel(CancelReason::kRequested);
   }
 
-  /// Blocks until the answer or a failure is there: Result<R>, or Result<Answer<R>>. See BlockingCalls::call.
+  /// Blocks until the call has ended: Result<R>, or Result<Answer<R>>. See BlockingCalls::call.
   auto wait() {
     using Outcome = std::conditional_t<kWithAttachment, Result<Answer<R>>, Result<R>>;
     WEFT_ASSERT(!waited_ && (call_ != nullptr || !failure_.ok()), "a BlockingCall is waited for once");
@@ -63,13 +63,12 @@ class BlockingCalls {
  public:
   /// Calls a function and blocks this thread until it has answered: `Result<R> answer = ...call<f>(x);`
   /// Arguments are encoded before the thread blocks, and the answer is decoded on it. Options of this call
-  /// come first, if there are any.
-  /// Time: the earliest of its options' and ClientOptions::call_timeout; a call whose loop does not turn ends
-  /// a second later. What CallOptions name, such as an attachment, is used until this returns; such a call
-  /// waits for the loop in any case. Errors: those of FunctionCaller::call; kCancelled when the stop_token
-  /// was asked to stop, when the client's loop was stopped or the client has ended; kFailedPrecondition on a
-  /// thread that must not block: inside a turn of a loop, or where the client's loop is driven; and in a
-  /// child of fork.
+  /// come first, if there are any. Time: the earliest of its options' and ClientOptions::call_timeout; if the
+  /// loop is blocked, the call ends a second later. Memory in CallOptions, such as an attachment, is used
+  /// until this returns; such a call always waits for the loop. Errors: those of FunctionCaller::call;
+  /// kCancelled when a stop was requested, when the client's loop was stopped or the client has ended;
+  /// kFailedPrecondition on a thread that must not block (inside a turn of a loop, or on the thread that
+  /// drives the client's loop), and in a child of fork.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   Result<ResultOfMethod<M>> call(Given&&... arguments) {
@@ -155,10 +154,10 @@ class BlockingCaller : public detail::BlockingCalls<BlockingCaller> {
   std::stop_token stop_;
 };
 
-/// Calls functions of a client, whose loop another thread runs, from a thread that blocks until it has the
-/// answer: `auto answer = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions,
-/// such as a Client, which must exist while this is called and need not be there afterwards. When `stop` is
-/// asked to stop, the calls end with kCancelled. Thread: any.
+/// Returns access to a client on another thread's loop, for a thread that blocks until it has the answer:
+/// `auto answer = weft::blocking(client).call<f>(x);`. `client` is any object that calls functions, such as a
+/// Client; it must exist during this call only. A stop request on `stop` ends the calls with kCancelled.
+/// Thread: any.
 template <detail::HasDoor Client>
 BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
   return {detail::door_of(client), std::move(stop)};

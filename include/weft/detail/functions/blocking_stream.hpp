@@ -40,8 +40,8 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
   explicit BlockingStream(detail::StreamErrand::Owner errand)
       : ends_(std::make_unique<Ends>(std::move(errand))) {}
 
-  /// Blocks until there is an item; empty behind the last one, and then status() says how it ended. What
-  /// views in an item show lives until next() or finish() is called.
+  /// Blocks until there is an item; returns nothing after the last one, and then status() tells how the
+  /// stream ended. Views in an item are valid until next() or finish() is called.
   std::optional<Read> next() noexcept
     requires(!std::is_void_v<Read>)
   {
@@ -63,9 +63,9 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     return ends_ != nullptr ? detail::take_shown_attachment(ends_->reader) : Buffer{};
   }
 
-  /// Sends an item. Blocks while the handler is behind with reading, or until there is a connection; 64 KiB
-  /// of items are taken before that. False when the handler takes no more items: it has ended, and finish()
-  /// says how. Throws what encoding `item` throws, and nothing is sent then.
+  /// Sends an item. Blocks while the handler is slow to read, or until there is a connection; 64 KiB of items
+  /// are accepted before that. Returns false when the handler takes no more items: it has ended, and finish()
+  /// returns its outcome. Passes on an exception of encoding `item`, and sends nothing then.
   template <typename Item = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
   bool write(const Item& item) {
@@ -102,8 +102,8 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
   void cancel() noexcept {
     if (ends_ != nullptr) ends_->errand->abandon(to_status(CancelReason::kRequested));
   }
-  /// The handler has ended, or the stream has failed; items that arrived may be there to be read. Thread:
-  /// any.
+  /// Returns true if the handler has ended, or the stream has failed; items may still be left to read.
+  /// Thread: any.
   bool done() const noexcept { return ends_ == nullptr || ends_->errand->has_ended(); }
   /// Says why it failed; ok while it goes on, and when it ended well. Thread: any.
   Status status() const noexcept { return ends_ == nullptr ? failure_ : ends_->errand->failure(); }
@@ -125,7 +125,7 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
   Status failure_;
 };
 
-/// Type of the stream that `weft::blocking(client).open<M>(...)` gives, for those who keep one.
+/// Type of the stream that `weft::blocking(client).open<M>(...)` returns.
 template <auto M>
 using BlockingStreamOf =
     BlockingStream<typename detail::MethodTraits<M>::Writes, typename detail::MethodTraits<M>::Reads,
@@ -134,7 +134,7 @@ using BlockingStreamOf =
 namespace detail {
 
 /// Opens a stream of `M` at `door`, with its arguments encoded; the returned stream has already ended if that
-/// fails. Throws nothing but std::bad_alloc, whatever the arguments throw.
+/// fails. Throws only std::bad_alloc, even if the arguments throw.
 template <auto M, typename... Given>
 BlockingStreamOf<M> open_blocking(const std::shared_ptr<CallDoor>& door, const CallOptions& options,
                                   const std::stop_token& stop, Given&&... arguments) {

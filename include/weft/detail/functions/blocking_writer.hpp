@@ -7,15 +7,16 @@
 
 namespace weft {
 
-/// The items that a blocking handler sends to its caller before it ends: by a parameter `BlockingWriter<T>&`,
-/// behind CallContext& and BlockingReader<T>& if it has these, and before the parameters that travel:
+/// The items that a blocking handler sends to its caller before it ends, with a parameter
+/// `BlockingWriter<T>&` after CallContext& and BlockingReader<T>&, if it has these, and before the encoded
+/// parameters:
 ///
 ///     void count(weft::BlockingWriter<int>& numbers, int to) {
 ///       for (int number = 0; number < to && numbers.write(number); ++number) {}
 ///     }
 ///
-/// Every written item is sent before the handler's answer. Thread: the handler's, and others of its own; one
-/// at a time, beside one that reads. Life: until the handler has ended.
+/// Every written item is sent before the handler's answer. Thread: the handler's, and others that it starts;
+/// one writer at a time, concurrently with one reader. Valid until the handler has ended.
 template <typename T>
 class BlockingWriter {
  public:

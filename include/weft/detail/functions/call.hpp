@@ -204,7 +204,7 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   explicit CodecBody(std::in_place_t, Arguments&&... arguments)
       : arguments_(std::forward<Arguments>(arguments)...) {}
 
-  /// Encodes the arguments ahead where that runs code of the user's, once: a fleet asks for each attempt.
+  /// Encodes the arguments ahead if that runs user code, once: a fleet calls this for each attempt.
   Status check() const
     requires kRunsHooks
   {
@@ -343,7 +343,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   Result<Answer<R>> take_answer() { return Base::take_answer(WithDetails::details); }
 
  private:
-  // Hooks of the user's run before anything is begun.
+  // User hooks run before the call begins.
   template <typename... Arguments>
   void start_ahead(const Arguments&... arguments) {
     const LateEnd::Guard guard;
@@ -391,7 +391,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   Call() = default;
   explicit Call(std::unique_ptr<detail::StartedCall<R>> record) : record_(std::move(record)) {}
 
-  /// The answer or failure is there: awaiting does not suspend.
+  /// The call has ended: awaiting it does not suspend.
   bool done() const { return record_ == nullptr || record_->done(); }
   /// Ends it with a cancelled status and tells the peer; it can still be awaited.
   void cancel() {

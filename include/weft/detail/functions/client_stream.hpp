@@ -129,9 +129,9 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
     return detail::take_shown_attachment(record().side());
   }
 
-  /// Sends an item: `co_await stream.write(item)`. Waits while the handler is behind with reading, or for the
-  /// connection. Gives false when the handler takes no more items: it has ended, and finish() says how.
-  /// `item` is encoded before it goes on. Cancel: the stream is cancelled.
+  /// Sends an item: `co_await stream.write(item)`. Waits while the handler is slow to read, or for the
+  /// connection. Returns false when the handler takes no more items: it has ended, and finish() returns its
+  /// outcome. `item` is encoded before the coroutine goes on. Cancel: the stream is cancelled.
   template <typename Item = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
   auto write(const Item& item) noexcept {
@@ -167,7 +167,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   void cancel() noexcept {
     if (record_ != nullptr) record_->on_cancel(CancelReason::kRequested);
   }
-  /// The handler has ended, or the stream has failed; items that arrived may be there to be read.
+  /// Returns true if the handler has ended, or the stream has failed; items may still be left to read.
   bool done() const noexcept { return record_ == nullptr || record_->done(); }
   /// Says why it failed; ok while it goes on, and when it ended well.
   Status status() const { return record_ == nullptr ? Status{} : record_->status(); }
@@ -183,7 +183,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   detail::DecodeArena arena_;
 };
 
-/// Type of the stream that `client.open<M>(...)` gives, for those who keep one.
+/// Type of the stream that `client.open<M>(...)` returns.
 template <auto M>
 using StreamOf =
     ClientStream<typename detail::MethodTraits<M>::Writes, typename detail::MethodTraits<M>::Reads,

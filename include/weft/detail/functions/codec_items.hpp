@@ -22,7 +22,7 @@ struct CodecItems {
   /// Keeps what an item's views show beside its bytes.
   using Memory = DecodeArena;
 
-  /// write() runs code of the user's: items are encoded ahead.
+  /// write() runs user code: items are encoded ahead.
   static constexpr bool kRunsHooks = runs_hooks<T>();
   using Ahead = EncodedAhead;
 

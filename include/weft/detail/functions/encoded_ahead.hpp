@@ -13,9 +13,9 @@
 
 namespace weft::detail {
 
-/// The bytes of values that were encoded before a frame for them is begun: hooks of the user's may use Weft,
-/// and a frame that is being written is not to be met by another. Long runs stay where they are in the
-/// values. Memory of the cache that coroutine frames come from, so that short ones cost no allocation.
+/// The bytes of values that were encoded before a frame for them is begun: user hooks may use Weft, which
+/// must not begin another frame while one is being written. Long runs stay in place in the values. Uses the
+/// memory cache of coroutine frames, so that short values cost no allocation.
 class EncodedAhead {
  public:
   EncodedAhead() = default;

@@ -20,7 +20,7 @@ template <typename Its>
 using ErrandPtr = std::unique_ptr<Its, CallErrand::Release>;
 
 /// Returns the object that `make` creates, with room for the arguments of `M`, which are encoded into it;
-/// null on failure, with the reason in `failure`. Never throws, whatever the arguments throw.
+/// null on failure, with the reason in `failure`. Never throws, even if the arguments throw.
 template <auto M, typename Make, typename... Given>
 std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
                                                      Given&&... arguments) noexcept {
@@ -46,7 +46,7 @@ std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
 }
 
 /// Creates an `Its` for a call of `M` with its arguments encoded; null on failure, with the reason in
-/// `failure`. Never throws, whatever the arguments throw.
+/// `failure`. Never throws, even if the arguments throw.
 template <auto M, typename Its, typename... Given>
 ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&... arguments) noexcept {
   if constexpr (CallableWith<M, Given...>) {

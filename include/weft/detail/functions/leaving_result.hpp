@@ -23,7 +23,7 @@ inline constexpr bool leaves_its_handler =
 template <typename R>
 class LeavingResult final : public LeavingMemory {
  public:
-  /// Moves from `value`; null, and `value` is as it was, when memory is out.
+  /// Moves from `value`; null, with `value` unchanged, when memory is exhausted.
   static std::unique_ptr<LeavingResult> keep(R& value) noexcept {
     return std::unique_ptr<LeavingResult>{new (std::nothrow) LeavingResult{std::move(value)}};
   }

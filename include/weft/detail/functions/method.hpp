@@ -42,7 +42,7 @@ struct Idempotent {};
 
 }  // namespace detail
 
-/// A function under a name of the user's choice, for register_handler and call alike:
+/// A function under a name chosen by the user, for register_handler and call alike:
 /// `client.call<weft::method<&add, "math/add">>(1, 2)`.
 template <auto Function, detail::FixedString Key>
 inline constexpr detail::Method<Function, Key> method{};

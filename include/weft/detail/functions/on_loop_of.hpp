@@ -53,10 +53,10 @@ class LoopCaller {
   explicit LoopCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
 
   /// Calls a function: `Result<R> answer = co_await weft::on_loop_of(client).call<f>(x);`. Arguments are
-  /// encoded here, and the answer is decoded when the coroutine goes on. The deadline and the metadata that
-  /// the coroutine carries go along, and its cancel reaches the call. Options of this call come first, if
-  /// there are any. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped
-  /// or the client has ended; kFailedPrecondition in a child of fork.
+  /// encoded here, and the answer is decoded when the coroutine goes on. The call inherits the deadline and
+  /// the metadata of the coroutine, and its cancellation. Options of this call come first, if there are any.
+  /// Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the client
+  /// has ended; kFailedPrecondition in a child of fork.
   template <auto M, typename... Given>
     requires detail::WithoutOptions<Given...>
   detail::CallOnLoop<detail::ResultOfMethod<M>> call(Given&&... arguments) const {

@@ -7,14 +7,14 @@
 
 namespace weft {
 
-/// Calls functions of a peer: a detail::CallPeer whose arguments and results are written and read by the
-/// codec. A client registers them (Client::register_handler), and a server calls them: `co_await
-/// context.peer().call<f>(x)`. Thread, life: as detail::CallPeer.
+/// Calls functions of a peer: a detail::CallPeer that encodes arguments and decodes results with the codec. A
+/// client registers the functions (Client::register_handler), and a server calls them: `co_await
+/// context.peer().call<f>(x)`. Thread and lifetime: as for detail::CallPeer.
 ///
-/// Calls have the time of ServerOptions::peer_call_timeout, or what their options or the handler's caller
-/// leave. They carry no metadata but what CallOptions give them. Errors: those of FunctionCaller::call;
-/// kUnimplemented when the client has not registered the function; kResourceExhausted when it has too much to
-/// send; kUnavailable, never repeated by itself, when the peer is gone.
+/// Calls have the timeout of ServerOptions::peer_call_timeout, or that of their options or of the handler's
+/// caller, if shorter. They carry only metadata from CallOptions. Errors: those of FunctionCaller::call;
+/// kUnimplemented when the client has not registered the function; kResourceExhausted when the peer has too
+/// much to send; kUnavailable, never repeated automatically, when the peer is gone.
 class Peer final : public detail::CallPeer, public detail::FunctionCaller<Peer> {
  public:
   using detail::CallPeer::CallPeer;

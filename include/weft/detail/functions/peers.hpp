@@ -24,7 +24,7 @@ class Peers {
  public:
   explicit Peers(std::shared_ptr<detail::PeerBoard> board) noexcept : board_(std::move(board)) {}
 
-  /// Returns how many have said hello and have not gone, as far as this thread has heard.
+  /// Returns the number of peers after their hello and before their end, as far as this thread knows.
   std::size_t count() const noexcept { return board_->count(); }
 
   /// Returns the peers that have `tag` (Peer::set_tag()), on all loops. On another loop than the peer's it is

@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// The items that a caller sends to a handler, which is a coroutine and asks for them by a parameter
-/// `Reader<T>&`, behind CallContext& if it has that, and before the parameters that travel:
+/// The items that a caller sends to a coroutine handler with a parameter `Reader<T>&` after CallContext&, if
+/// it has that, and before the encoded parameters:
 ///
 ///     weft::Task<weft::Result<long>> add(weft::Reader<int>& numbers) {
 ///       long sum = 0;
@@ -20,8 +20,8 @@ namespace weft {
 ///       co_return sum;
 ///     }
 ///
-/// The caller may be as many bytes ahead as RpcLimits::stream_window says, and waits then. Thread: the
-/// handler's loop; one coroutine at a time waits. Life: until the handler has ended.
+/// The caller may be ahead by RpcLimits::stream_window bytes, and waits then. Thread: the handler's loop; one
+/// coroutine at a time waits. Valid until the handler has ended.
 template <typename T>
 class Reader {
  public:
@@ -41,8 +41,8 @@ class Reader {
   Bytes attachment() const noexcept { return detail::shown_attachment(items_.side()); }
   /// The same, as the caller's own; attachment() is empty then.
   Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_.side()); }
-  /// Tells, behind the end, how it came: ok when the caller sent its last item; else why no more of them
-  /// came: kCancelled, or kInvalidArgument for bytes that are no T, or kResourceExhausted.
+  /// Tells, after the end, why reading ended: ok when the caller sent its last item; otherwise kCancelled, or
+  /// kInvalidArgument for bytes that are not a T, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }
 
  private:

@@ -13,7 +13,8 @@ namespace weft {
 
 namespace detail {
 
-/// Types that a reply of the view `R` takes too: owners of the bytes, and what else becomes such a view.
+/// Types that a reply of the view `R` accepts too: owners of the bytes, and other types that convert to such
+/// a view.
 template <typename Owner, typename R>
 concept ShownAs = holds_view<R> && std::convertible_to<const Owner&, R> && !std::same_as<Owner, R> &&
                   !std::same_as<Owner, Result<R>>;
@@ -21,12 +22,12 @@ concept ShownAs = holds_view<R> && std::convertible_to<const Owner&, R> && !std:
 }  // namespace detail
 
 /// The right and the duty to answer one call, now or later, from any thread: the first parameter of a
-/// delayed-reply handler `void handler(Reply<R> reply, ...)`. Movable; used up by the first answer, which a
-/// second use asserts. When all have been dropped unused and the handler has ended, the caller hears
-/// kInternal, or what the handler threw. Keep none longer than the server: stopping waits for it.
+/// delayed-reply handler `void handler(Reply<R> reply, ...)`. Movable; used up by the first answer; a second
+/// use is asserted. When all were dropped unused and the handler has ended, the caller gets kInternal, or the
+/// handler's exception. Must not outlive the server: stopping waits for it.
 ///
-/// An answer is encoded before the call returns, so a view has to show its bytes until then and no longer.
-/// A Reply<std::string_view> takes a std::string as well, and a Reply of a span its container.
+/// An answer is encoded before the call returns, so a view must be valid until then only. A
+/// Reply<std::string_view> accepts a std::string as well, and a Reply of a span its container.
 template <typename R>
 class Reply {
  public:

@@ -11,7 +11,7 @@ namespace weft::detail {
 
 using codec_detail::Kind;
 
-/// Asks `Question` about types, and tells whether the answer is yes for one of them.
+/// Returns true if `Question` is true for one of the types.
 template <template <typename, typename...> typename Question, typename... Seen>
 struct InAny {
   template <typename... Parts>

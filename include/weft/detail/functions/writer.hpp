@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// The items that a handler sends to its caller, before it ends; for one that asks for it by a parameter
-/// `Writer<T>&`, behind CallContext& and Reader<T>& if it has these, and before the parameters that travel. A
-/// handler that returns Stream<T> needs none. Thread: the handler's loop; one coroutine at a time waits.
-/// Life: until the handler has ended.
+/// The items that a coroutine handler sends to its caller before it ends, with a parameter `Writer<T>&` after
+/// CallContext& and Reader<T>&, if it has these, and before the encoded parameters. A handler that returns
+/// Stream<T> needs no Writer. Thread: the handler's loop; one coroutine at a time waits. Valid until the
+/// handler has ended.
 template <typename T>
 class Writer {
  public:

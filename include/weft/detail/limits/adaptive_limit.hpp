@@ -40,10 +40,10 @@ class AdaptiveLimit {
   bool is_full(TimePoint now, std::uint32_t spare = 0) noexcept;
   /// A call ends that took `latency`.
   void ended(TimePoint now, Duration latency) noexcept;
-  /// A call ends because its caller gave up, after `latency`. It counts as one that took so long, unless that
-  /// is what a call takes without load: then it says nothing.
+  /// A call ends because its caller cancelled, after `latency`. It counts as a call of that duration, unless
+  /// that does not exceed the latency without load: then it is ignored.
   void cancelled(TimePoint now, Duration latency) noexcept;
-  /// A call ends whose time says nothing, such as one that was refused for its arguments.
+  /// A call ends with a duration that must not count, for example because its arguments were refused.
   void dropped() noexcept;
 
   /// Never below 1. While a probe runs it is the probe's.

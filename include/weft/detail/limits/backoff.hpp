@@ -9,8 +9,8 @@ namespace weft {
 
 namespace detail {
 
-/// Waits between attempts, from `min` to `max`, doubled with each. Every one is jittered to between half of
-/// it and the whole, so that many who failed together do not come back together. Thread: one at a time.
+/// Waits between attempts, from `min` to `max`, doubled each time. Each is jittered to between one half and
+/// the whole, so that many callers that failed together do not return together. Thread: one at a time.
 class Backoff {
  public:
   /// A `min` of zero or less makes all waits zero; a `max` below `min` counts as `min`.

@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-/// Methods of one server that are not to be called before a time, since the server said so. It remembers
-/// some of them; where more are refused at once, the server as a whole is left alone. Allocates nothing.
+/// Methods of one server that must not be called before a time that the server named. Stores a bounded number
+/// of methods; when more are refused at once, the whole server is left alone. Allocates nothing.
 class QuietMethods {
  public:
   /// Longest wait that a single answer can impose: a server that asks for more is asked again after this
@@ -21,7 +21,7 @@ class QuietMethods {
   TimePoint until(std::uint64_t method, TimePoint now) const noexcept {
     return now >= last_ ? now : search(method, now);
   }
-  /// Notes that `method` is not to be called before `until`, nor before a later time that was told earlier.
+  /// Records that `method` must not be called before `until`, nor before a later time recorded earlier.
   void tell(std::uint64_t method, TimePoint until, TimePoint now) noexcept;
 
  private:

@@ -16,13 +16,13 @@ struct RetryBudgetOptions {
   double saved_max = 100;
 };
 
-/// Bound of all retries of a client together, so that a server in trouble is not buried by those who try
-/// again: in any time t in which `calls` begin there are at most
-/// `saved_max` + `share_of_calls` * calls + `floor_per_second` * t retries.
+/// Limit for all retries of a client together, so that retries do not overwhelm a server in trouble: in any
+/// time t in which `calls` begin there are at most `saved_max` + `share_of_calls` * calls +
+/// `floor_per_second` * t retries.
 ///
-/// A service of 100 calls a second that fails altogether is asked 100 + 20 + 10 times a second, however many
-/// attempts each call would make. Source: RetryBudget of Finagle, and the Site Reliability Engineering book
-/// (Beyer et al., 2016), chapter 21. Takes no memory. Thread: one at a time.
+/// A service with 100 calls a second that fails completely gets 100 + 20 + 10 requests a second, regardless
+/// of the number of attempts per call. Source: RetryBudget of Finagle, and the Site Reliability Engineering
+/// book (Beyer et al., 2016), chapter 21. Takes no memory. Thread: one at a time.
 class RetryBudget {
  public:
   RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept;

@@ -11,9 +11,9 @@
 namespace weft::detail {
 
 /// Mean duration of overlapping operations, computed from their number alone: time that passes while n
-/// operations are under way counts n times, and is divided among those that end. The estimate covers the last
-/// few dozen operations. Threads share one without a lock; a concurrent update may lose a small part, which
-/// does not matter for an estimate. Allocates nothing.
+/// operations are under way counts n times, and is divided among the operations that end. The estimate covers
+/// the last few dozen operations. Threads share one without a lock; a concurrent update may lose a small
+/// part, which does not matter for an estimate. Allocates nothing.
 class ServiceTime {
  public:
   /// Records that `under_way` operations ran until now, and that their number is about to grow.
@@ -27,8 +27,8 @@ class ServiceTime {
     spent_.store(spent_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
   }
 
-  /// Returns how long who finds no place may wait for those who are before: until `ahead` of them are through
-  /// that go `at_once` at a time. See bounded().
+  /// Returns how long a refused caller should wait for the ones before it: until `ahead` of them have
+  /// finished when `at_once` run at a time. See bounded().
   Duration wait(std::size_t ahead, std::size_t at_once) const noexcept {
     const std::uint32_t ended = ended_.load(std::memory_order_relaxed);
     if (ended == 0) return kUnknown;

@@ -18,7 +18,7 @@ class SharedTokenBucket {
   /// Takes a token. Returns zero on success, else the time after which a token is available unless another
   /// caller takes it.
   Duration take(TimePoint now) noexcept;
-  /// Returns what take() would, and takes nothing.
+  /// Returns the result of take() without taking a token.
   Duration wait(TimePoint now) const noexcept;
 
  private:

@@ -54,8 +54,8 @@ class Buffer {
     if (has_owner()) release();
   }
 
-  /// Counts in no budget any more: for memory that is kept for good, such as what a store was given, which
-  /// else would take from what calls may hold for as long as it is kept.
+  /// Ends the charge to the budget: for memory that is kept permanently, such as an entry of a store, which
+  /// would otherwise reduce the memory for calls as long as it is kept.
   void leave_budget() noexcept;
 
   // The bytes last as long as the buffer, or the one that took them over.

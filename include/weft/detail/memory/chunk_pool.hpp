@@ -108,9 +108,9 @@ class ChunkKeeper {
   ~ChunkKeeper() = default;
 };
 
-/// Makes chunks and keeps the free standard ones, the last used first because it is still in the cache, and
-/// with a keeper the larger ones too, as long as they are used.
-/// A loop owns one. Thread: its loop's only. Asserts in its destructor that every chunk came back.
+/// Makes chunks and keeps free standard ones, the last used first because it is still in the cache, and with
+/// a keeper larger ones too, as long as they are used. Owned by a loop. Thread: its loop's only. Asserts in
+/// its destructor that every chunk was returned.
 class ChunkPool {
  public:
   static constexpr std::size_t kRoomyBy = 4;

@@ -40,8 +40,8 @@ class CountedBlock {
   Registration registration_;
 };
 
-/// The handle to such bytes that a binding's operations take; `Self` is the binding's own type of it. A copy
-/// shares the bytes. Empty when made without arguments. Thread: one loop's.
+/// The handle to such bytes for the operations of a binding; `Self` is the binding's own handle type. A copy
+/// shares the bytes. Empty when default-constructed. Thread: one loop's.
 template <typename Self, typename Registration>
 class CountedMemory {
  public:

@@ -10,9 +10,9 @@ namespace weft::detail {
 
 class Chunk;
 
-/// The free chunks of a pool that are larger than its standard ones, by their size: four sizes for each power
-/// of two, so that a fifth of a chunk at most is unused. One that was not used from one release_unused() to
-/// the next goes back to the system. Thread: the pool's.
+/// The free chunks of a pool that are larger than its standard ones, by size: four sizes for each power of
+/// two, so that at most a fifth of a chunk is unused. A chunk that was not used between two calls of
+/// release_unused() is returned to the system. Thread: the pool's.
 class LargeChunks {
  public:
   /// Sizes above this are made to measure and never kept, and so are sizes up to kAbove.
@@ -34,7 +34,7 @@ class LargeChunks {
     return (bytes + step - 1) / step * step;
   }
 
-  /// Takes a chunk with room for `bytes`, for which keeps() is true; null if none of that size is kept.
+  /// Takes a chunk with room for `bytes`, for which keeps() is true; null if no chunk of that size is kept.
   Chunk* take(std::size_t bytes) noexcept;
   /// Keeps `chunk`, whose capacity is a rounded() one. False when that would be too much.
   bool put(Chunk* chunk) noexcept;

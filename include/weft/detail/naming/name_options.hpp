@@ -21,8 +21,8 @@ struct NameOptions {
   Duration backoff_max = std::chrono::seconds{30};
   /// Time that one question to a DNS server or to etcd may take.
   Duration request_timeout = std::chrono::seconds{5};
-  /// Answers of DNS are asked for again when their TTL has passed, within these bounds; those of etcd, which
-  /// tells of changes by itself, after `ttl_max`.
+  /// Names are resolved again by DNS when their TTL has passed, within these bounds; by etcd, which reports
+  /// changes itself, after `ttl_max`.
   Duration ttl_min = std::chrono::seconds{1};
   Duration ttl_max = std::chrono::minutes{5};
   /// A watch of etcd that brings nothing for this long, neither a change nor a progress notification, may be

@@ -18,12 +18,11 @@ class NameBoard;
 class NameSource;
 }  // namespace detail
 
-/// The servers behind a name, now and as they change; created by watch_name(). Keeps the last good list
-/// whatever happens to the source. Answers with more than some two thousand servers are parsed, sorted and
-/// compared on a thread of the watch's own, so that the loop continues meanwhile; a static list is read where
-/// it is watched. Thread: the loop's. Its destructor waits only for an answer that this thread is just
-/// parsing; it ends before its loop does. Destroying a watch on another thread than its loop's aborts the
-/// process.
+/// The servers behind a name, now and as they change; created by watch_name(). Keeps the last good list when
+/// the source fails. Answers with more than some two thousand servers are parsed, sorted and compared on a
+/// thread of the watch's own, so that the loop continues meanwhile; a static list is read where it is
+/// watched. Thread: the loop's. Its destructor waits only for an answer that this thread is just parsing; it
+/// ends before its loop does. Destroying a watch on another thread than its loop's aborts the process.
 class NameWatch {
   struct Private {
     explicit Private() = default;

@@ -28,8 +28,8 @@ class Channel final : public google::protobuf::RpcChannel {
   explicit Channel(Caller& client);
   /// The seam for layers above this one. What `maker` calls outlives the channel.
   explicit Channel(std::unique_ptr<detail::CallMaker> maker);
-  /// Calls that were not begun yet, and those for which threads wait, fail with kCancelled; others that are
-  /// under way go on. Thread: the one of the client's loop.
+  /// Calls that were not begun yet, and calls with a waiting thread, fail with kCancelled; others under way
+  /// go on. Thread: the one of the client's loop.
   ~Channel() override;
 
   void CallMethod(const google::protobuf::MethodDescriptor* method,

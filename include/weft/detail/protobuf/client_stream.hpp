@@ -129,9 +129,9 @@ class [[nodiscard("dropping a stream cancels it")]] ClientStream : detail::ItemP
                                                                                          *this->item};
   }
 
-  /// Sends a message: `co_await stream.write(message)`. Waits while the method is behind with reading, or for
-  /// the connection. Gives false when it takes no more of them: it has ended, and finish() says how. Cancel:
-  /// the stream is cancelled.
+  /// Sends a message: `co_await stream.write(message)`. Waits while the method is slow to read, or for the
+  /// connection. Returns false when the method takes no more messages: it has ended, and finish() returns its
+  /// outcome. Cancel: the stream is cancelled.
   template <typename Message = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Message, Written>)
   auto write(const Message& message) noexcept {
@@ -151,7 +151,7 @@ class [[nodiscard("dropping a stream cancels it")]] ClientStream : detail::ItemP
 
   /// Ends the stream with kCancelled, also for the method. Unread messages are dropped.
   void cancel() noexcept { record_->on_cancel(CancelReason::kRequested); }
-  /// The method has ended, or the stream has failed; messages that arrived may be there to be read.
+  /// Returns true if the method has ended, or the stream has failed; messages may still be left to read.
   bool done() const noexcept { return record_->done(); }
   /// Says why it failed; ok while it goes on, and when it ended well.
   Status status() const { return record_->status(); }

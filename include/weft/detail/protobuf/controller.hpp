@@ -23,8 +23,8 @@ class GenericRecord;
 
 /// The RpcController of both sides of calls by protobuf's own stubs and services. A caller makes one, uses it
 /// for one call at a time, and keeps it until `done` has run; a service gets one with each call, valid until
-/// it runs `done`. Thread: StartCancel(), IsCanceled(), SetFailed() before `done` and NotifyOnCancel(): any.
-/// The rest: the caller's, not while a call is under way.
+/// it runs `done`. Thread: any for StartCancel(), IsCanceled(), NotifyOnCancel(), and SetFailed() before
+/// `done`. The rest: the caller's, not while a call is under way.
 class Controller final : public google::protobuf::RpcController {
  public:
   Controller() = default;
@@ -43,8 +43,8 @@ class Controller final : public google::protobuf::RpcController {
   /// The text of the failure, as the service gave it to SetFailed(); status() has the code too. It is empty
   /// without a failure.
   std::string ErrorText() const override;
-  /// Ends the call soon with kCancelled, which is heard through `done`. When this comes before the call, that
-  /// is not made.
+  /// Ends the call soon with kCancelled, reported through `done`. If this is called before the call begins,
+  /// the call is not made.
   void StartCancel() override;
 
   /// Timeout, deadline, attachment, landing and metadata of the next call. Memory that they refer to must
@@ -65,7 +65,7 @@ class Controller final : public google::protobuf::RpcController {
   bool IsCanceled() const override;
   /// `callback` is run once, on the connection's loop: when the call is cancelled, or else when it has ended.
   void NotifyOnCancel(google::protobuf::Closure* callback) override;
-  /// Deadline, attachments, endpoints and what else is known of the call that is served.
+  /// Deadline, attachments, endpoints and other facts of the served call.
   CallContext& context();
 
  private:

@@ -48,10 +48,10 @@ constexpr auto schema_text_of(Streams streams) {
 
 }  // namespace detail
 
-/// The key of a service's method: its id is made of the full name, "package.Service/Method", and its schema
-/// of the full names of its two messages, so that a call with other messages is refused and says so.
-/// `idempotent`: its idempotency_level in the .proto is NO_SIDE_EFFECTS or IDEMPOTENT. The views live as long
-/// as the key and its copies: literals in generated code, a Descriptor's own strings elsewhere.
+/// The key of a service's method: its id is derived from the full name, "package.Service/Method", and its
+/// schema from the full names of its two messages, so that a call with other messages is refused with that
+/// reason. `idempotent`: its idempotency_level in the .proto is NO_SIDE_EFFECTS or IDEMPOTENT. The views must
+/// outlive the key and its copies: literals in generated code, a Descriptor's own strings elsewhere.
 constexpr weft::detail::MethodKey make_method(std::string_view name, std::string_view input,
                                               std::string_view output, bool idempotent = false,
                                               Streams streams = Streams::kNone) {

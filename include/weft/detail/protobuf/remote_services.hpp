@@ -31,11 +31,11 @@ class RemoteStream {
   /// The method gives a stream of responses.
   bool reads() const noexcept;
 
-  /// Waits for the next response: JSON in one line; none behind the last one, and then finish() says how it
-  /// ended. Fails for one that JSON cannot tell.
+  /// Waits for the next response: JSON in one line; nothing after the last one, and then finish() returns the
+  /// outcome. Fails for a response that JSON cannot represent.
   Task<Result<std::optional<std::string>>> next();
-  /// Sends a request: false when the method takes no more of them. Errors: kInvalidArgument for JSON that is
-  /// no such request, which is not sent; the stream goes on.
+  /// Sends a request: returns false when the method takes no more requests. Errors: kInvalidArgument for JSON
+  /// that is not a valid request, which is not sent; the stream goes on.
   Task<Result<bool>> write(std::string json);
   void end_writing() noexcept;
   /// Ends writing, and waits for the end: the response in JSON, or nothing when they are streamed. It is
@@ -78,8 +78,8 @@ class RemoteServices {
   Task<Result<std::vector<std::string>>> streams_of(std::string service);
   /// Returns which sides of a method stream. Errors: as call().
   Task<Result<Streams>> streams(std::string method, CallOptions options = {});
-  /// Calls a method that streams. `json` is the request of one that takes one request, and not looked at
-  /// else. Errors: as call(); those of the call itself come by the stream.
+  /// Calls a streaming method. `json` is the request of a method with a single request, and is ignored
+  /// otherwise. Errors: as for call(); failures of the call itself are reported through the stream.
   Task<Result<RemoteStream>> open(std::string method, std::string json, CallOptions options = {});
 
  private:

@@ -71,16 +71,16 @@ class Service {
 };
 
 struct ServicesOptions {
-  /// The server says which services it has and what their messages are, to `weft list`, `weft describe` and
-  /// `weft call`, and to everybody else who can connect.
+  /// The server describes its services and messages to `weft list`, `weft describe` and `weft call`, and to
+  /// every other client that can connect.
   bool reflection = true;
 };
 
-/// Puts services of protobuf on a server, beside functions if there are any:
-/// `weft::protobuf::Services services{server}; services.add(echo); server.start();`
-/// There may be several for a server: those with reflection describe their services together. add() comes
-/// before start(), or the process ends; start() refuses a service that was added twice, or two that have a
-/// method of one full name. Thread: the one that makes the server.
+/// Registers protobuf services on a server, beside functions if there are any: `weft::protobuf::Services
+/// services{server}; services.add(echo); server.start();` There may be several for a server: those with
+/// reflection describe their services together. add() must be called before start(), or the process ends;
+/// start() refuses a service that was added twice, or two services with a method of the same full name.
+/// Thread: the one that makes the server.
 class Services {
  public:
   /// `server` outlives it; it need not outlive start().

@@ -9,12 +9,12 @@
 
 namespace weft::protobuf {
 
-/// The messages that a caller sends to a method that it streams them to:
+/// The messages that a caller streams to a method:
 ///
 ///     while (auto* number = co_await numbers.next()) sum += number->value();
 ///
-/// The caller may be as many bytes ahead as RpcLimits::stream_window says, and waits then. Thread: the
-/// method's loop; one coroutine at a time waits. Life: until the method has ended.
+/// The caller may be ahead by RpcLimits::stream_window bytes, and waits then. Thread: the method's loop; one
+/// coroutine at a time waits. Valid until the method has ended.
 template <typename Message>
 class Reader {
  public:
@@ -28,8 +28,8 @@ class Reader {
   auto next() noexcept {
     return weft::detail::ReadItem<detail::MessageItems<Message>, weft::detail::ServedItems>{items_, message_};
   }
-  /// Tells, behind the end, how it came: ok when the caller sent its last message; else why no more of them
-  /// came: kCancelled, or kInvalidArgument for bytes that are no such message, or kResourceExhausted.
+  /// Tells, after the end, why reading ended: ok when the caller sent its last message; otherwise kCancelled,
+  /// or kInvalidArgument for bytes that are not such a message, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }
 
  private:

@@ -7,13 +7,13 @@
 
 namespace weft::detail {
 
-/// Knows whether a loop has lately had something to do that waits behind long transfers: a frame that is no
-/// part of one, or a report of a descriptor that carries no frames. Those who only move transfers do not wait
-/// for each other: they take turns. Thread: its loop's.
+/// Knows whether a loop has recently had work that waits behind long transfers: a frame that belongs to no
+/// transfer, or a report of a descriptor without frames. Connections that only move transfers do not delay
+/// each other: they take turns. Thread: its loop's.
 class Company {
  public:
-  /// Time for which who came is reckoned with. A caller who calls again and again comes again within it, also
-  /// when each of its calls waits for a turn of many transfers on both sides, which takes a few milliseconds.
+  /// Time for which recent work counts. A caller that calls repeatedly returns within it, even when each of
+  /// its calls waits for a turn of many transfers on both sides, which takes a few milliseconds.
   static constexpr Duration kStays = std::chrono::milliseconds{10};
 
   void came(TimePoint now) noexcept { until_ = now + kStays; }

@@ -30,9 +30,8 @@ class FdWatch {
 
   /// Called in a turn of the loop. May unwatch or destroy this and any other watch.
   virtual void on_ready(Readiness readiness) = 0;
-  /// Called after on_ready(), once the coroutines that it made ready have run, when reports on other
-  /// descriptors are still to come in this turn: what this one caused and need not wait for those may be
-  /// sent.
+  /// Called after on_ready(), once the coroutines that it made ready have run, while reports on other
+  /// descriptors are still to be processed in this turn: results of this report may be sent now.
   virtual void on_report_end() {}
 
   bool watched() const noexcept { return loop_ != nullptr; }
@@ -43,7 +42,7 @@ class FdWatch {
   struct Internal;
   explicit FdWatch(const Internal&) noexcept : internal_(true) {}
   ~FdWatch();
-  /// Its owner tells whether its reports are Company to anybody; otherwise each of them is.
+  /// Makes its owner decide whether a report counts as Company; otherwise each report does.
   void tell_company() noexcept { tells_company_ = true; }
 
  private:

@@ -9,10 +9,10 @@ class Loop;
 
 namespace weft::detail {
 
-/// Object of a loop whose functions call code of the user's, which may end the object meanwhile. It is
-/// destroyed where no function of its own is on the stack: outside of the loop's turns at once, within a turn
-/// as the next thing that the loop runs, and at the latest with the loop. Owned by itself once its end was
-/// asked for. Thread: the loop's.
+/// Object of a loop with functions that call user code, which may end the object meanwhile. It is destroyed
+/// when its functions are not on the stack: outside of the loop's turns at once, within a turn as the next
+/// work of the loop, and at the latest with the loop. Owns itself once its end was requested. Thread: the
+/// loop's.
 class LateEnd {
  public:
   /// Stands in a function that goes on after it has called the user's code, and that may run outside of

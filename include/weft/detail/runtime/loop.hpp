@@ -153,10 +153,9 @@ class Loop : public detail::Executor {
   /// Stops all reports to `watch`, also of events fetched before. Called before `fd` is closed.
   void unwatch(detail::FdWatch& watch) noexcept;
 
-  /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it
-  /// ends, and before the loop does.
-  /// Several are asked one after the other, and none hears of the others.
-  /// Errors: the system's when its descriptor cannot be watched.
+  /// Polls `poller` in every turn, and arms it before each sleep. It must be removed before it is destroyed,
+  /// and before the loop is. Several pollers are polled in order, independent of each other. Errors: the
+  /// system's when its descriptor cannot be watched.
   Result<void> add_poller(Poller& poller);
   void remove_poller(Poller& poller) noexcept;
 

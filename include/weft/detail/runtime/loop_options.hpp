@@ -19,7 +19,7 @@ enum class WaitMode : std::uint8_t {
   kWait,      ///< sleeps at once
 };
 
-/// Says how a loop hears of descriptors.
+/// Interface by which a loop watches descriptors.
 enum class PollerKind : std::uint8_t {
   kAuto,     ///< epoll: io_uring's poll measured as a tie, and epoll is there on every kernel
   kEpoll,    ///< epoll

@@ -25,8 +25,8 @@ struct LoopThreadOptions {
 /// A Loop that runs on a thread of its own until it is stopped. One owner makes, stops and destroys it.
 class LoopThread {
  public:
-  /// Errors: those of Loop::create(); kInvalidArgument with errno when there is no such processor;
-  /// kResourceExhausted when the system gives no thread.
+  /// Errors: those of Loop::create(); kInvalidArgument with errno for a processor that does not exist;
+  /// kResourceExhausted when the system cannot create a thread.
   static Result<std::unique_ptr<LoopThread>> start(LoopThreadOptions options = {});
   /// Calls stop() unless it was called before.
   ~LoopThread();

@@ -17,7 +17,7 @@ class LoopUse {
   }
   /// The thread that runs the loop now is this one.
   bool is_run_here() const noexcept { return run_by_.load(std::memory_order_relaxed) == this_thread(); }
-  /// Says which thread runs the loop, null for none. Returns the one that was said before.
+  /// Sets the thread that runs the loop, null for none. Returns the previous one.
   const void* set_run_by(const void* thread) noexcept {
     const void* before = run_by_.load(std::memory_order_relaxed);
     run_by_.store(thread, std::memory_order_relaxed);

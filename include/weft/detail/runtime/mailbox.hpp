@@ -66,7 +66,7 @@ class Mailbox {
 
   /// Runs the work posted before this call, in order. Returns the number of posts.
   std::size_t run();
-  /// Tells whether run() would find something, as far as this thread has heard.
+  /// Returns true if run() would find something, as far as this thread knows.
   bool has_posts() const noexcept { return newest_.load(std::memory_order_relaxed) != nullptr; }
   /// Keeps an errand that was begun. Thread: the loop's, as for all functions about errands from here on.
   void keep(Errand& errand) noexcept { begun_.push_back(errand); }

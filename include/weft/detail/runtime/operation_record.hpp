@@ -11,11 +11,11 @@
 
 namespace weft::detail {
 
-/// Base of the operation records of all bindings: it does the steps of operation_state.hpp.
+/// Base of the operation records of all bindings: executes the steps of operation_state.hpp.
 ///
-/// `Derived` has `Executor& executor()`, `void revoke()`, which asks the device for what OperationKind says
-/// can be had back, and `void give_back()`, which releases the memory and recycles the record, maybe its
-/// pool. Thread: the loop's.
+/// `Derived` has `Executor& executor()`, `void revoke()`, which asks the device for the memory if
+/// OperationKind allows that, and `void give_back()`, which releases the memory and recycles the record,
+/// possibly also its pool. Thread: the loop's.
 template <typename Derived>
 class OperationRecord : public Ready, public CancelListener {
  public:

@@ -8,8 +8,8 @@
 /// code, and tests/unit/runtime/operation_state_test.cpp runs every order of events through the same code.
 ///
 /// A record is taken when the device has the operation. From then on the device reads or writes the
-/// operation's memory until it completes it, whatever the coroutine does meanwhile. So the record, which
-/// holds the memory, has a life of its own:
+/// operation's memory until it completes the operation, even if the coroutine ends before. So the record,
+/// which holds the memory, has a life of its own:
 ///
 ///   kReaped            free. Not referred to, holds nothing.
 ///   kPosted            the device has the memory; a coroutine waits, or will.
@@ -56,7 +56,7 @@ enum class OperationEvent : std::uint8_t {
 
 /// Kind of an operation; does not change while the device has it.
 struct OperationKind {
-  /// The device gives it back when asked: UCX's tag receives, and what waits in a queue of ours.
+  /// The device returns the memory on request: UCX's tag receives, and entries of our own queues.
   bool revocable = false;
   /// The record keeps the memory alive, so that the coroutine need not wait for the device.
   bool owns_memory = true;

@@ -14,13 +14,14 @@ class Poller {
   /// Handles pending events, or a part of them, without waiting. Returns their number; zero means that
   /// nothing is left, and only then is arm() called. May add and remove pollers, itself too.
   virtual std::size_t poll() = 0;
-  /// Asks to be told of the next event through descriptor(). False: something is there already, do not sleep.
+  /// Requests a notification of the next event through descriptor(). False: an event is pending already, do
+  /// not sleep.
   virtual bool arm() = 0;
-  /// Becomes readable when something happens after arm(); the same as long as the poller is added. It is
+  /// Becomes readable when an event happens after arm(); constant as long as the poller is added. It is
   /// watched edge-triggered and never read by the loop; it may be an epoll descriptor, and may become
-  /// readable for nothing. It is -1 when there is none: the loop then never sleeps.
+  /// readable spuriously. -1 without a descriptor: the loop then never sleeps.
   virtual int descriptor() const = 0;
-  /// Asks, when arm() said true, to be asked again after so long although descriptor() told nothing.
+  /// Returns the maximum time from a successful arm() to the next poll without an event of descriptor().
   virtual Duration patience() const { return Duration::max(); }
 
  protected:

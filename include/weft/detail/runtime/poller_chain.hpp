@@ -17,8 +17,8 @@ namespace weft::detail {
 
 class AddedPoller;
 
-/// The pollers of one loop, which asks them one after the other. A poller that is asked may add and remove
-/// some: one that is removed stays as an empty place until forget_removed(). Thread: the loop's.
+/// The pollers of one loop, polled in order. A poller may add and remove pollers while it is polled: a
+/// removed one stays as an empty entry until forget_removed(). Thread: the loop's.
 class PollerChain {
  public:
   PollerChain() noexcept;

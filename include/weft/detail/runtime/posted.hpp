@@ -15,8 +15,8 @@ class Posted {
 
   /// Does the work. Thread: the loop's, in a turn.
   virtual void run() = 0;
-  /// Takes the place of run() when the loop ends first. Thread: the one that ends the loop; when it was
-  /// handed over too late, the one that did so.
+  /// Replaces run() when the loop ends first. Thread: the one that ends the loop; for a late post, the
+  /// posting one.
   virtual void drop() noexcept = 0;
 
  protected:
@@ -32,11 +32,11 @@ class Posted {
 
 struct ErrandTag;
 
-/// Work of another thread with a waiter, which receives its end whatever becomes of the loop. Exactly one of
-/// two things happens to it:
+/// Work of another thread with a waiter, which is notified of its end even if the loop ends. Exactly one of
+/// two functions is called:
 ///
 /// - begin(), which may have the mailbox keep it until it unlinks itself, or receives end_now();
-/// - refuse(), when the loop was stopped or has ended before. The node may be in the mailbox still.
+/// - refuse(), when the loop was stopped or has ended before. The node may still be in the mailbox.
 ///
 /// The mailbox returns its node by discard() in any case, after begin() or later than refuse().
 class Errand : public Posted, public ListHook<ErrandTag> {

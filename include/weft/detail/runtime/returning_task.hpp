@@ -63,7 +63,8 @@ class ReturningTask : private CancelListener {
   /// Begins `task`, which stays until this is gone. `borrows`: it has memory of the caller's. `scope`, may be
   /// null, is not cancelled. Throws std::bad_alloc, and has done nothing then. Inside a turn of a loop.
   void begin(ToldTask& task, bool borrows, CancelScope* scope, std::coroutine_handle<> coroutine);
-  /// Tells why the task gave nothing, once the coroutine goes on; ok when it gave something, or threw.
+  /// Returns the reason why the task gave no result, after the coroutine was resumed; ok when it gave one, or
+  /// threw.
   Status take_failure() noexcept;
   /// Says whether it was because the task's loop was stopped.
   bool lost_its_loop() const noexcept { return return_ != nullptr && task_->lost_its_loop(); }

@@ -34,8 +34,8 @@ class ToldTask : public Errand {
   ToldTask(const ToldTask&) = delete;
   ToldTask& operator=(const ToldTask&) = delete;
 
-  /// Hands it to the loop, once. `who` stays until it was told, or the work was given up; that may be from
-  /// within.
+  /// Hands the coroutine to the loop, once. `who` must stay valid until it was notified, possibly from within
+  /// this function, or the work was abandoned.
   void send_for(Told& who) noexcept;
   /// Cancels the coroutine, before or after it was sent. True: no notification follows. False: it has ended.
   bool give_up(CancelReason reason) noexcept;
@@ -44,9 +44,10 @@ class ToldTask : public Errand {
   /// The loop is a copy that a child of fork inherited.
   bool is_in_child() const noexcept { return mailbox_->in_child(); }
 
-  /// Tells why the coroutine did not come to its end; ok when it gave something, or threw. Called once told.
+  /// Returns the reason why the coroutine did not complete; ok when it returned or threw. Call after the
+  /// notification.
   Status take_failure() noexcept { return std::move(failure_); }
-  /// Says whether it was because the loop was stopped. Called once told.
+  /// Returns true if the reason was that the loop was stopped. Call after the notification.
   bool lost_its_loop() const noexcept { return lost_its_loop_; }
 
  protected:
@@ -111,7 +112,7 @@ class ToldTask : public Errand {
 template <typename T>
 class ToldTaskGiving : public ToldTask {
  public:
-  /// Throws what the coroutine threw. Once told, when take_failure() was ok.
+  /// Rethrows the coroutine's exception. Call after the notification, when take_failure() was ok.
   T take() {
     if (exception_ != nullptr) std::rethrow_exception(exception_);
     if constexpr (!std::is_void_v<T>) return std::move(*value_);

@@ -9,8 +9,9 @@ namespace weft::detail {
 
 struct TurnEndTag;
 
-/// An action at the end of the turn, after its coroutines ran: a connection sends there in one call what they
-/// all queued. Queued by Loop::at_turn_end(); leaves the queue when destroyed. Thread: the loop's.
+/// An action at the end of the turn, after its coroutines ran: a connection sends there, in one call, all
+/// frames that they queued. Queued by Loop::at_turn_end(); leaves the queue when destroyed. Thread: the
+/// loop's.
 class TurnEndHook : public ListHook<TurnEndTag> {
  public:
   virtual void on_turn_end() = 0;

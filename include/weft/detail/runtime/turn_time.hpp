@@ -68,9 +68,9 @@ class TurnTime {
   /// The turn had lasted so long when the clock was looked at last.
   bool has_lasted(Duration time) const noexcept { return now_ - began_ >= time; }
 
-  /// Knows whether the loop has not run lately, for those who judge a peer by time.
+  /// Knows whether the loop was recently blocked, for code that judges a peer by time.
   Absence& absence() noexcept { return absence_; }
-  /// Knows whether anybody would wait behind a long transfer.
+  /// Knows whether other frames would wait behind a long transfer.
   Company& company() noexcept { return company_; }
 
   /// Runs `node` in a later turn, behind all nodes postponed before. It must not be queued.

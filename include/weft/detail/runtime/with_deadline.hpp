@@ -64,10 +64,10 @@ Task<typename DeadlineResult<T>::type> run_with_deadline(Deadline deadline, Task
 }  // namespace detail
 
 /// Runs `task` under a scope that is cancelled with kDeadline at `deadline`, and waits for it to end: the
-/// task is asked to stop, not killed. A `Task<Result<T>>` returns its own result, whatever that is; any other
-/// returns its value, or kDeadlineExceeded (or the awaiter's cancel) if it was cancelled before it ended. A
-/// passed deadline, or a cancelled awaiter, ends it before `task` is started. Thread: inside a turn of a
-/// Loop. Cancel: decided by `task`. Accepts any movable awaitable, see when_all().
+/// task is asked to stop, not killed. A `Task<Result<T>>` always returns its own result; any other returns
+/// its value, or kDeadlineExceeded (or the awaiter's cancel) if it was cancelled before it ended. A passed
+/// deadline, or a cancelled awaiter, ends it before `task` is started. Thread: inside a turn of a Loop.
+/// Cancel: decided by `task`. Accepts any movable awaitable, see when_all().
 template <typename A>
   requires detail::Awaitable<std::remove_reference_t<A>>
 Task<typename detail::DeadlineResult<detail::AwaitResult<A>>::type> with_deadline(Deadline deadline,

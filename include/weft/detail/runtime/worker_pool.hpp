@@ -35,17 +35,17 @@ struct WorkerPoolStats {
   std::size_t running = 0;      ///< now
 };
 
-/// Threads for what blocks or computes for long, so that a loop need not: coroutines of any loops hand them
-/// functions by on_worker(), and they take these in the order in which they came. One owner makes and
+/// Threads for functions that block or compute for long, so that a loop need not: coroutines of any loops
+/// submit functions by on_worker(), and the threads run them in order of arrival. One owner makes and
 /// destroys it; on_worker() and stats() may be called on any thread meanwhile.
 class WorkerPool {
  public:
   /// Errors: kInvalidArgument for options with which nothing would run; kResourceExhausted when the system
   /// gives fewer threads, none is left then, or no memory.
   static Result<std::unique_ptr<WorkerPool>> start(WorkerPoolOptions options = {});
-  /// Takes out what waits, for whose coroutines it ends with kUnavailable, and waits for the functions that
-  /// run. What these need, such as a loop that they wait for, must go on meanwhile. In a child of fork it
-  /// leaves everything to the parent.
+  /// Removes waiting functions, which end with kUnavailable for their coroutines, and waits for the running
+  /// ones. Objects that these wait for, such as a loop, must continue meanwhile. In a child of fork it leaves
+  /// everything to the parent.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;

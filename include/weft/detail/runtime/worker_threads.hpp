@@ -38,7 +38,7 @@ class WorkerThreads {
  public:
   template <typename... Args>
   explicit WorkerThreads(Args&&... args) : queue_(std::forward<Args>(args)...) {}
-  /// Does what is queued, then ends the threads.
+  /// Runs all queued work, then ends the threads.
   ~WorkerThreads() { end(); }
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
@@ -68,7 +68,7 @@ class WorkerThreads {
     const std::lock_guard lock(mutex_);
     return use(queue_);
   }
-  /// Wakes a thread for what was queued.
+  /// Wakes a thread for queued work.
   void wake_one() { wanted_.notify_one(); }
 
   bool in_child() const noexcept { return made_in_.in_child(); }

@@ -8,9 +8,9 @@
 
 namespace weft::detail {
 
-/// Bound of the time for which what a connection hands up has waited. When it arrived is not known, but that
-/// nothing of it had arrived while there was nothing to receive, or before as much was received as a base
-/// carrier holds.
+/// Upper bound of the time for which delivered data has waited. Its time of arrival is unknown, but it
+/// arrived after the receive queue was last empty, and after more data than a base carrier can hold was
+/// received.
 class Backlog {
  public:
   /// There was nothing to receive until `now`.

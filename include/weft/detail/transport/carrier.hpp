@@ -94,11 +94,12 @@ struct Moved {
 
 class LandingsAhead;
 
-/// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
-/// not after Carrier::shut().
+/// Receives the events of a carrier. Called in turns of the loop, never from inside a call to the carrier,
+/// and not after Carrier::shut().
 class CarrierOwner {
  public:
-  /// Bytes that arrive are received as they come: a failure is met there, and need not be told.
+  /// Returns true if arriving bytes are being received: the receive then finds a failure itself, and it need
+  /// not be reported.
   virtual bool receives() const = 0;
   /// receive() has something to say again after kBegun or kBlocked.
   virtual void on_readable() = 0;
@@ -206,8 +207,8 @@ class Carrier {
 
   /// The base carrier beside it has ended: takes in what the peer sent before.
   virtual void catch_up() {}
-  /// Ends it in both directions, at once. All memory that it was given is free afterwards, and its owner
-  /// hears no more. Nothing but its end follows.
+  /// Ends the carrier in both directions, at once. All memory lent to it is free afterwards, and its owner is
+  /// not notified any more. It may only be destroyed after this.
   virtual void shut() = 0;
 
  protected:

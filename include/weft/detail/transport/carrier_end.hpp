@@ -47,26 +47,26 @@ class CarrierEnd {
   /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
   virtual Descriptors descriptors() { return {}; }
   /// Takes the descriptors that came with the peer's address; called once, before connect(). Errors: they are
-  /// not the required ones.
+  /// not the expected ones.
   virtual Status take_descriptors(Descriptors theirs) {
     static_cast<void>(theirs);
     return {};
   }
-  /// Begins to reach the peer, and lets it hear of us.
+  /// Begins to connect to the peer, and allows sending.
   virtual Status connect(std::string_view peer_address) = 0;
   /// connect() went well and takes longer: on_connected() follows, or on_failed(). An end that has no address
   /// either waits for room on this side, and its peer's time begins when it is connected.
   virtual bool connecting() const { return false; }
-  /// Bytes that are sent before the peer's end is connected get lost: connect() only gets ready to receive
-  /// then, each side tells the other when it is, and on_peer_ready() lets the peer hear of us.
+  /// Returns true if bytes sent before the peer's end is connected are lost: connect() then only prepares to
+  /// receive, each side notifies the other when it is ready, and on_peer_ready() allows sending.
   virtual bool needs_peer_ready() const { return false; }
   virtual void on_peer_ready() {}
 
   /// Moves the bytes. Once it is up.
   virtual Carrier& carrier() = 0;
 
-  /// Ends it at once, and its carrier. All memory that it was given is free afterwards, and its owner hears
-  /// no more.
+  /// Ends it and its carrier at once. All memory lent to it is free afterwards, and its owner is not notified
+  /// any more.
   virtual void shut() = 0;
 };
 

@@ -18,7 +18,7 @@ struct PassedOverCarrier {
   StatusCode code = StatusCode::kFailedPrecondition;
 };
 
-/// The way that the bytes of a connection go, beside what its Capabilities say. For people.
+/// The path of the bytes of a connection, in addition to its Capabilities. For people.
 struct CarrierReport {
   /// Carrier::description() of the carrier that carries them; empty when the base carrier does.
   std::string description{};

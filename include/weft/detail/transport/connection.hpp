@@ -54,8 +54,8 @@ struct ConnectionOptions {
   std::shared_ptr<const StreamFilter> filter{};
 };
 
-/// Base carrier of a connection, and what that says of both ends, whichever carrier takes over
-/// from it.
+/// Base carrier of a connection, and its description of both ends, independent of the carrier that takes
+/// over.
 class ConnectionEnds {
  public:
   /// Returns both ends as URLs, for people: "tcp://127.0.0.1:4242".
@@ -137,8 +137,8 @@ class Connection final : public ConnectionEnds,
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
-  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are
-  /// sent. Of several such wishes the one that comes true first counts for all.
+  /// Calls on_drained() of the sink after the next time that bytes are sent and at most `bytes` are queued.
+  /// Several requests are served together when the first of them is met.
   void tell_when_drained(std::size_t bytes) noexcept { drained_below_ = std::max(drained_below_, bytes + 1); }
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
@@ -154,20 +154,20 @@ class Connection final : public ConnectionEnds,
   /// Also inside the sink's callbacks, where the connection itself has to stay until they have returned.
   void abandon();
 
-  /// Returns a time before which none of the bytes delivered now had arrived, give or take a turn of the
-  /// loop: the last time that the receive queue was empty, or at least 8 MiB ago.
+  /// Returns a time before which the bytes delivered now had not arrived, to within a turn of the loop: the
+  /// last time that the receive queue was empty, or at least 8 MiB ago.
   TimePoint behind_since() const { return backlog_.since(); }
 
   /// Position in the byte stream that is received at which the first frame begins that the sink was not
   /// handed, or not whole.
   std::uint64_t handed_up() const { return framer_.handed_up(); }
 
-  /// Numbers of what went over it so far. Any thread, as long as the connection is there.
+  /// Traffic counters of the connection. Any thread, as long as the connection exists.
   ConnectionStats stats() const noexcept;
 
   /// True while the peer has not ended its side and its bytes are accepted: receiving is not paused.
   bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
-  /// Takes nothing of what the peer sends, as pause_receiving() wants it.
+  /// Takes no bytes from the peer, because of pause_receiving().
   bool is_paused() const noexcept { return !framer_.wants_bytes() && !receive_ended_; }
   /// True while bytes are under way: some are queued, or the peer owes the rest of a frame. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind the bytes.

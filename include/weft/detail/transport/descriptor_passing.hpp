@@ -13,8 +13,8 @@ namespace weft::detail {
 /// system closes incoming descriptors, and a receive costs nothing extra. Thread: the base carrier's loop.
 class DescriptorPassing {
  public:
-  /// Takes in at most `most` of the peer's from now on, and no more than Descriptors::kMost. When more come,
-  /// all of them are closed, and the peer was unasked().
+  /// Accepts at most `most` of the peer's descriptors from now on, and no more than Descriptors::kMost. When
+  /// more arrive, all of them are closed, and the peer was unasked().
   virtual void look(std::size_t most) noexcept = 0;
   /// Closes all descriptors that were not taken.
   virtual void look_no_more() noexcept = 0;

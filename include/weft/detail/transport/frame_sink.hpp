@@ -79,8 +79,9 @@ class FrameSink {
     static_cast<void>(header);
     return Landing::skip();
   }
-  /// A frame of `header`, which was checked, is arriving with an attachment of kWholeAttachmentMax bytes at
-  /// most. True: it is handed up by on_frames() once all of it is here. Asked again when more of it has come.
+  /// A frame with `header`, which was checked, is arriving with an attachment of at most kWholeAttachmentMax
+  /// bytes. Return true to receive it by on_frames() when it is complete. Called again when more of it has
+  /// arrived.
   virtual bool takes_whole(const wire::FrameHeader& header) const {
     static_cast<void>(header);
     return false;

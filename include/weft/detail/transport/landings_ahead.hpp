@@ -8,14 +8,14 @@
 
 namespace weft::detail {
 
-/// Says where the attachments go that stand behind the one that lands now. A carrier asks about one after the
-/// other, in their order.
+/// Provides the landings of the attachments after the current one. A carrier asks for them one after the
+/// other, in order.
 class LandingsAhead {
  public:
   /// `between` is the content between one attachment and the next, as one message. Returns the size of the
   /// next attachment; 0 if there is none, or if it is unknown.
   virtual std::uint64_t next(Bytes between) = 0;
-  /// Returns the place of the attachment that next() told of; Landing::skip() when that is not known yet.
+  /// Returns the place of the attachment of the last next(); Landing::skip() when it is not known yet.
   virtual Landing place() = 0;
 
  protected:

@@ -94,9 +94,9 @@ class Outbox {
   bool append_copied(RunCursor<const std::byte>& from, std::size_t bytes) noexcept;
   /// The policy that decides which leased memory is copied, and which is worth append_gathered().
   const LeasePolicy& lease_policy() const noexcept { return policy_.leases; }
-  /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
-  /// one lease, as lease_policy() told. Passes them in `from`, and returns how many bytes they have; more of
-  /// the attachment follows if that is not all. 0 when memory is out; nothing was queued then.
+  /// Does as append_leased(), for runs within the next `bytes` of `from` that are worth gathering, with one
+  /// lease, as decided by lease_policy(). Advances `from`, and returns the number of bytes queued; more of
+  /// the attachment follows if that is not all. Returns 0, with nothing queued, when memory is exhausted.
   std::size_t append_gathered(RunCursor<const std::byte>& from, std::size_t bytes, SendLease& lease) noexcept;
   /// Puts `runs`, which have their places, into the frame that was appended last and is written, before
   /// anything else is called: from where they lie, in `chunk`, or in memory of `lease`, a lease for each; one

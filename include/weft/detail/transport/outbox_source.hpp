@@ -10,9 +10,9 @@ namespace weft::detail {
 /// is queued, so that other frames never wait behind much. Thread: the connection's loop.
 class OutboxSource {
  public:
-  /// Queues one piece, as one frame, if it has one now. Returns how many bytes that was; with 0 it has none
-  /// for now, and tells the connection when it has (Connection::pull_from()). Without `peer_answers`
-  /// nothing is heard of the peer: it has ended its side, or this side does not read.
+  /// Queues one piece, as one frame, if there is one now. Returns its size; 0 if there is none now, and then
+  /// the source calls Connection::pull_from() when there is. Without `peer_answers` nothing is received from
+  /// the peer: it has ended its side, or this side does not read.
   virtual std::size_t queue_piece(bool peer_answers) noexcept = 0;
   /// True while the source has further pieces, for now or for later.
   virtual bool has_more() const noexcept = 0;

@@ -12,7 +12,7 @@ class Loop;
 
 namespace weft::detail {
 
-/// Says what its peer owes, and hears when that takes too long.
+/// Tells what a peer owes, and is notified when that takes too long.
 class PeerWatchOwner {
  public:
   /// Bytes are queued, and the carrier has no room for them.

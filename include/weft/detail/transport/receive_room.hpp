@@ -52,8 +52,8 @@ class ReceiveRoom {
 
   /// `bytes` of what a receive brought were put into `chunk`.
   void fill(Chunk& chunk, std::size_t bytes) noexcept { chunks_.fill(chunk, bytes); }
-  /// Returns the preferred chunk, with `begin` bytes unused at its front, for `there` arrived bytes and those
-  /// to come. Null if there is none.
+  /// Returns the preferred chunk, with `begin` bytes unused at its front, for `there` arrived bytes and the
+  /// following ones. Null if there is none.
   ChunkRef take_wished(std::size_t begin, std::size_t there) noexcept;
   /// Returns a chunk for `needed` bytes, `there` of them arrived, or for as many as the arrived bytes
   /// justify. Null when memory is out.

@@ -29,8 +29,8 @@ struct SimulatedLink {
   Duration jitter{};
   /// Zero: no bound.
   std::uint64_t bytes_per_second = 0;
-  /// Part of the packets that get lost, 0 to 1. A connection sends them again, as TCP does: to those who use
-  /// it, loss is delay.
+  /// Share of packets that are lost, 0 to 1. A connection sends them again, as TCP does, so users see loss as
+  /// delay.
   double loss = 0;
   /// Blocks all traffic. Packets in transit are lost, and are sent again after doubling delays.
   bool blocked = false;
@@ -51,7 +51,7 @@ struct SimulatedNetworkOptions {
   Duration retransmit_max = std::chrono::minutes{2};
   /// A connection whose packets were not acknowledged for so long ends with ETIMEDOUT.
   Duration give_up_after = std::chrono::minutes{15};
-  /// Number of connections that wait to be accepted by a listener. Further attempts hear nothing, and try
+  /// Number of connections that wait to be accepted by a listener. Further attempts get no reply, and try
   /// again after a second, then two, and so on, as after a lost packet.
   std::size_t backlog_max = 4096;
 };
@@ -111,9 +111,8 @@ class SimulatedHost {
 
 /// A network of hosts inside one process, for whole systems on a ManualClock: real servers and clients with
 /// real frames between them, over links with latency, bandwidth, loss and partitions that change at any time.
-/// It is a model of TCP as those who use it see it: bytes in order, delay, resets, silence. A segment is what
-/// one send took; acknowledgements take no time and no bandwidth, but do not pass a direction that is
-/// blocked.
+/// It models TCP as seen by its users: ordered bytes, delay, resets, silence. A segment is the data of one
+/// send; acknowledgements take no time and no bandwidth, but do not pass a blocked direction.
 ///
 /// Thread: its loop's. All servers and clients of its hosts are on that loop.
 class SimulatedNetwork {

@@ -42,7 +42,7 @@ class StreamFramer {
 
   /// Lists the destinations of the next received bytes in `places`, in order: runs of the landing first, if
   /// there is one, and with the last of them also a chunk. Returns the number of entries; 0 when memory is
-  /// out. `places` has two or more entries, of which at most AttachmentPlace::kPlacesMax are used. Only while
+  /// exhausted. `places` has two or more entries; at most AttachmentPlace::kPlacesMax are used. Only while
   /// wants_bytes().
   std::size_t receive_into(std::span<iovec> places) noexcept;
   /// Records that `bytes` were received there, and delivers the frames that are whole. A failure comes from
@@ -54,7 +54,7 @@ class StreamFramer {
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
   /// Continues with bytes received before, after a pause(), or when no frames were left.
   Status resume(FrameSink& sink);
-  /// No more bytes are there for now: gives back memory that is not needed to wait for them.
+  /// No more bytes are available for now: frees memory that is not needed while waiting.
   void park() noexcept;
   /// The peer ended its byte stream: ok between two frames.
   Status ended() const;
@@ -83,8 +83,8 @@ class StreamFramer {
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
   /// Returns how many of the places that the last receive_into() listed are the landing's: the first ones.
   std::size_t landing_places() const noexcept { return landing_places_; }
-  /// Bytes that are still to come of an attachment that lands (`lands`), or of one that is dropped without a
-  /// look at it, as is done without checksums; 0 when there is none.
+  /// Bytes still missing of an attachment that lands (`lands`), or of one that is dropped unread, as is done
+  /// without checksums; 0 when there is none.
   std::uint64_t attachment_left(bool lands) const noexcept {
     if (state_ != State::kAttachment || place_.lands() != lands) [[likely]]
       return 0;

@@ -33,8 +33,8 @@ struct TcpOptions {
   /// Without it the path is in use (EADDRINUSE) until the other has stopped listening, which is the first
   /// step of its stop().
   bool take_over = false;
-  /// Hears what keeps a listener from accepting, at most once a second. Must outlive the transport and its
-  /// listeners.
+  /// Receives the reasons why a listener cannot accept, at most once a second. Must outlive the transport and
+  /// its listeners.
   Logger* logger = &stderr_logger();
 };
 

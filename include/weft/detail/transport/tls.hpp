@@ -93,7 +93,7 @@ struct TlsOptions {
   /// without an answer.
   std::optional<Rate> handshake_rate{};
   std::optional<Rate> handshake_rate_of_address{};
-  /// Hears of files that are not good, and of connections over the rates, of these at most once a second.
+  /// Receives faults of files, and refused connections above the rates, the latter at most once a second.
   /// Must outlive the transport, its listeners and connections.
   Logger* logger = &stderr_logger();
 };

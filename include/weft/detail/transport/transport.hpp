@@ -28,9 +28,9 @@ class Listener {
   virtual ~Listener() = default;
   /// Returns where it really listens, with the port the system chose for port 0.
   virtual Url local_url() const = 0;
-  /// Begins to hand peers to `on_incoming`, on the listener's loop. What keeps it from accepting, such as
-  /// having no descriptor left, pauses it for less than a second at a time, as long as it lasts, and is
-  /// reported through the logger at most once a second.
+  /// Begins to pass peers to `on_incoming`, on the listener's loop. An obstacle to accepting, such as a lack
+  /// of descriptors, pauses it for less than a second at a time, as long as it lasts, and is reported through
+  /// the logger at most once a second.
   virtual void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) = 0;
 };
 
@@ -50,10 +50,10 @@ class Transport {
   virtual Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) = 0;
   /// Cancel: total. Errors: kUnavailable with errno, kDeadlineExceeded, kInvalidArgument.
   virtual Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) = 0;
-  /// Lets attachments of connections that `url` stands for, to it or from its listener, be sent from `memory`
-  /// and land in it without a copy, where that is possible; empty where it is not. Takes as long as pinning
-  /// the memory does. Errors: kResourceExhausted when the system does not let as much be pinned (the text
-  /// says what to do).
+  /// Lets attachments of connections of `url`, to it or from its listener, be sent from `memory` and land in
+  /// it without a copy, where that is possible; empty where it is not. Takes as long as pinning the memory.
+  /// Errors: kResourceExhausted when the system does not allow so large an area to be pinned (the text has
+  /// advice).
   virtual Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) {
     static_cast<void>(url);
     static_cast<void>(memory);

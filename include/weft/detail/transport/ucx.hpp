@@ -36,10 +36,10 @@ struct UcxOptions {
   /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
   /// one.
   CarrierPolicy listening = CarrierPolicy::kForbid;
-  /// Lets UCX use the networks that this host is in, and not only shared memory and the loopback device. On
-  /// each device that it uses UCX takes connections and messages from everybody who reaches it, as soon as
-  /// there is one peer; there is no hello, no limit and no secret between them and its code. So set this only
-  /// where everybody who can reach the host is trusted; better, name the `devices` too.
+  /// Lets UCX use the networks of this host, and not only shared memory and the loopback device. On each
+  /// device that it uses UCX accepts connections and messages from everyone who can reach it, as soon as
+  /// there is one peer, without a handshake, a limit or a secret. So set this only where everyone who can
+  /// reach the host is trusted; preferably also set `devices`.
   bool trusted_network = false;
   /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
   /// chooses. Names that this machine lacks are ignored as long as one exists. Without `trusted_network` the
@@ -58,10 +58,11 @@ struct UcxOptions {
   std::size_t rendezvous_bytes_min = 32 * 1024;
   /// Time that bringing UCX up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
-  /// Number of peers that each loop of a server brings up at a time in UcxErrorMode::kNone, where each of
-  /// them costs a worker before it has been heard; the others wait until their time is over. Above zero.
+  /// Number of peers that each loop of a server brings up at the same time in UcxErrorMode::kNone, where each
+  /// needs a worker before its first message; the others wait until their time is over. Above zero.
   std::size_t bring_ups_max = 16;
-  /// Hears of messages that belong to no connection, at most once a second. Must outlive the transport.
+  /// Receives reports of messages that belong to no connection, at most once a second. Must outlive the
+  /// transport.
   Logger* logger = &stderr_logger();
 };
 

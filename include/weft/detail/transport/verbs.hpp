@@ -111,7 +111,7 @@ struct VerbsOptions {
 
   /// Time that bringing RDMA up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
-  /// Hears of what devices report, at most once a second. Must outlive the transport.
+  /// Receives the reports of devices, at most once a second. Must outlive the transport.
   Logger* logger = &stderr_logger();
   /// Null for the machine's devices. Must outlive the transport.
   verbs::Driver* driver = nullptr;

@@ -120,8 +120,8 @@ struct AmDataReceive {
 
 }  // namespace detail
 
-/// An active message that arrived. Movable; when it goes, UCX gets its buffer back, and the sender of a
-/// rendezvous that nobody received is told that it is done. Ends before its worker. Thread: its loop's.
+/// An active message that arrived. Movable. Its destructor returns the buffer to UCX, and reports an
+/// unreceived rendezvous to its sender as done. Must be destroyed before its worker. Thread: its loop's.
 class AmMessage {
  public:
   AmMessage() noexcept = default;
@@ -168,11 +168,11 @@ class AmMessage {
 };
 
 struct AmReceiverOptions {
-  /// Messages that have arrived and whose AmMessage still lives. More are dropped, which the sender does not
-  /// hear of: bound what peers may have under way by your protocol.
+  /// Maximum number of messages that have arrived and have a live AmMessage. Further ones are dropped,
+  /// without notice to their sender: limit the messages in flight by your protocol.
   std::size_t messages_max = 1024;
-  /// Queued whenever a message has arrived, if not null: for who takes all of them in one go by
-  /// try_receive(). Outlives the receiver.
+  /// Queued whenever a message has arrived, if not null: for a receiver that takes all of them at once by
+  /// try_receive(). Must outlive the receiver.
   AfterProgress* notify = nullptr;
 };
 
@@ -188,7 +188,7 @@ class AmReceiver final : private CancelListener {
   /// Returns Result<AmMessage>, the oldest. One coroutine at a time. Cancel: total. Errors:
   /// kResourceExhausted once after messages were dropped; the next call goes on.
   [[nodiscard]] detail::AmReceiveAwaiter receive() noexcept;
-  /// The oldest message that is there.
+  /// Returns the oldest message, if there is one.
   std::optional<AmMessage> try_receive() noexcept {
     if (first_ == nullptr || (first_->next == nullptr && resumption_.is_scheduled())) return std::nullopt;
     return pop();

@@ -24,7 +24,7 @@ namespace weft::ucx {
 enum class AmProtocol : std::uint8_t {
   kAuto,        ///< as UCX finds best for its size
   kEager,       ///< with its data at once; the receiver finds it in UCX's buffer
-  kRendezvous,  ///< the receiver is told first and says where the data goes
+  kRendezvous,  ///< the receiver is notified first and chooses the memory
 };
 
 struct AmSendOptions {
@@ -73,7 +73,7 @@ struct AmSend {
   static std::string_view advice(ucs_status_t status) noexcept;
 };
 
-/// Arguments that UCX is given: `count` is bytes, or pieces when `datatype` says so.
+/// Arguments for UCX: `count` is in bytes, or in pieces, depending on `datatype`.
 struct AmData {
   const Memory& memory;
   std::size_t count;
@@ -85,7 +85,7 @@ struct AmData {
                                                        const AmSendOptions& options,
                                                        Operation& record) noexcept {
   ucp_request_param_t params = params_for(record, data.memory);
-  // What is as UCX assumes it anyway is not said: it costs UCX some twenty instructions.
+  // Values that UCX assumes by default are not set: setting them costs UCX some twenty instructions.
   if (const std::uint32_t flags = am_flags(options); flags != 0) {
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = flags;

@@ -101,11 +101,11 @@ Posted<Atomic<T, kFetch>> post_atomic(EndpointRef at, std::uint64_t address, con
 
 }  // namespace detail
 
-// All of them work on the word at the peer's `address`, which is a multiple of its size. `key` is needed
-// until they are done. Cancel: the coroutine goes on, the operation may take effect.
+// All of these access the word at the peer's `address`, which must be a multiple of its size. `key` is needed
+// until they have completed. Cancel: the coroutine goes on, the operation may take effect.
 //
 // Without fetch: Result<void> when the operation was handed to the transport; it has taken effect after a
-// flush. With fetch: Result<T>, what was there before.
+// flush. With fetch: Result<T>, the previous value.
 
 #define WEFT_UCX_ATOMIC(name, op)                                                                           \
   template <AtomicWord T>                                                                                   \
@@ -126,14 +126,14 @@ WEFT_UCX_ATOMIC(or, UCP_ATOMIC_OP_OR)
 WEFT_UCX_ATOMIC(xor, UCP_ATOMIC_OP_XOR)
 #undef WEFT_UCX_ATOMIC
 
-/// Puts `value` there. Returns Result<T>, what was there before.
+/// Stores `value`. Returns Result<T>, the previous value.
 template <AtomicWord T>
 auto atomic_swap(EndpointRef at, std::uint64_t address, const RemoteKey& key, T value) noexcept
     -> detail::Posted<detail::Atomic<T, detail::Fetch::kYes>> {
   return detail::post_atomic<detail::Fetch::kYes, UCP_ATOMIC_OP_SWAP>(at, address, key, value);
 }
 
-/// Puts `value` there if `expected` is there. Returns Result<T>, what was there before.
+/// Stores `value` if the word equals `expected`. Returns Result<T>, the previous value.
 template <AtomicWord T>
 auto atomic_compare_swap(EndpointRef at, std::uint64_t address, const RemoteKey& key, T expected,
                          std::type_identity_t<T> value) noexcept

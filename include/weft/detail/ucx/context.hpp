@@ -14,7 +14,7 @@
 
 namespace weft::ucx {
 
-/// Features that a context is used for. UCX sets up only what was asked for; the rest fails with
+/// Features that a context is used for. UCX sets up only the requested ones; operations of others fail with
 /// kInvalidArgument.
 struct Features {
   bool tag = false;
@@ -27,8 +27,8 @@ struct Features {
   bool wakeup = true;
 };
 
-/// Everything a context can be told. UCX's own variables (`UCX_TLS` and so on) are read first; what stands
-/// here wins over them, but for the three that have a default of ours, as their comments say.
+/// All options of a context. UCX's own variables (`UCX_TLS` and so on) are read first; options here take
+/// precedence, except for the three with a default of Weft's, as their comments state.
 struct ContextOptions {
   Features features{};
   /// Workers of several threads share the context. Each worker still belongs to one loop.
@@ -39,25 +39,25 @@ struct ContextOptions {
   /// Network devices by UCX's names: "lo", "eth0", "mlx5_0:1". Empty: all.
   std::vector<std::string> devices{};
   /// Lets UCX use shared memory for endpoints in ErrorMode::kPeer too (its setting MM_ERROR_HANDLING).
-  /// Without it UCX 1.13 falls back to TCP within a host for such endpoints. It says nothing about how fast a
-  /// dead peer is noticed there: see docs/guide/ucx.md. `UCX_MM_ERROR_HANDLING` in the environment wins over
-  /// it.
+  /// Without it UCX 1.13 falls back to TCP within a host for such endpoints. It does not determine how fast a
+  /// dead peer is noticed there: see docs/guide/ucx.md. `UCX_MM_ERROR_HANDLING` in the environment takes
+  /// precedence.
   bool shared_memory_in_peer_mode = true;
   /// Messages of up to about this size go through shared memory without a buffer of their own (UCX's setting
   /// MM_FIFO_ELEM_SIZE), which is a third of a microsecond less; 64 times as much memory for each worker. 0
   /// for UCX's own, 128. `UCX_MM_FIFO_ELEM_SIZE` in the environment wins over it.
   std::size_t shared_memory_element_bytes = 0;
-  /// Parts in which UCX copies over TCP what it cannot send from where it lies, such as lists of runs: each
-  /// is a system call (its setting TCP_TX_SEG_SIZE). At most TCP_RX_SEG_SIZE of the peer, 64 KiB. 0 for UCX's
-  /// own, 8 KiB. `UCX_TCP_TX_SEG_SIZE` in the environment wins over it, and `UCX_TCP_RX_SEG_SIZE` leaves it
-  /// out, as either does in `settings`.
+  /// Segment size in which UCX copies over TCP data that it cannot send without a copy, such as lists of
+  /// runs: each segment is a system call (its setting TCP_TX_SEG_SIZE). At most TCP_RX_SEG_SIZE of the peer,
+  /// 64 KiB. 0 for UCX's default, 8 KiB. `UCX_TCP_TX_SEG_SIZE` in the environment takes precedence, and with
+  /// `UCX_TCP_RX_SEG_SIZE` this option is ignored; so it is when `settings` has either.
   std::size_t tcp_segment_bytes = 0;
-  /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded, which the
-  /// first context of the process does. They are the process's, so a library has no business with them; false
-  /// puts back what was there before.
+  /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded by the
+  /// first context of the process. Signal handlers belong to the process, not to a library; false restores
+  /// the previous ones.
   bool signal_handlers = false;
-  /// Lets UCX rewrite mmap, munmap and the like in the process's code to hear of memory that is given back.
-  /// Needed only where registrations are cached, which is InfiniBand and the like.
+  /// Lets UCX patch mmap, munmap and similar functions in the process's code, to be notified of freed memory.
+  /// Needed only where registrations are cached, as with InfiniBand.
   bool memory_hooks = true;
   /// UCX's settings by name without "UCX_": {"RNDV_THRESH", "8k"}. `ucx_info -f` lists them.
   std::vector<std::pair<std::string, std::string>> settings{};
@@ -87,8 +87,8 @@ class Context : public std::enable_shared_from_this<Context> {
   ucp_context_h handle() const noexcept { return handle_; }
   const Features& features() const noexcept { return features_; }
   const std::string& environment_prefix() const noexcept { return environment_prefix_; }
-  /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them: its own, and of its transports
-  /// those that ContextOptions gave a value, which UCX 1.13 prints without "UCX_".
+  /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them: its own, and the transports'
+  /// settings that ContextOptions set, which UCX 1.13 prints without "UCX_".
   const std::string& configuration() const noexcept { return configuration_; }
   /// The settings that choose transports and devices: "UCX_TLS=tcp and UCX_NET_DEVICES=all".
   std::string choice() const;
@@ -102,9 +102,8 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::string configuration_;
 };
 
-/// Returns the settings that a context begins with: every setting of UCX and of the transports that are
-/// installed, one "UCX_NAME=value" a line, as the environment has it. Thread: any, while nobody changes the
-/// environment.
+/// Returns the settings that a context begins with: every setting of UCX and of the installed transports, one
+/// "UCX_NAME=value" a line, as set by the environment. Thread: any, while the environment does not change.
 std::string settings_before_contexts();
 
 }  // namespace weft::ucx

@@ -27,7 +27,7 @@ enum class ErrorMode : std::uint8_t {
 };
 
 enum class CloseMode : std::uint8_t {
-  kFlush,  ///< what was posted is finished first, except sends by rendezvous, which are to be awaited before
+  kFlush,  ///< posted operations finish first, except sends by rendezvous, which must be awaited before
   kForce,  ///< at once; operations under way end as cancelled. Only in ErrorMode::kPeer.
 };
 
@@ -62,7 +62,7 @@ struct EndpointCore final : weft::detail::Ready, weft::detail::ListHook<Endpoint
 
   /// Leaves the core to the worker; the Endpoint is gone.
   void let_go() noexcept;
-  /// Calls ucp_ep_close_nbx(); after it there is no handle. `operation` is what hears of the end.
+  /// Calls ucp_ep_close_nbx(); after it there is no handle. `operation` is notified of the end.
   ucs_status_ptr_t close(CloseMode mode, Operation& operation) noexcept;
   /// Lets `operation`, the close, tell the core when it is given back.
   void keep_until_closed(Operation& operation) noexcept;
@@ -96,12 +96,12 @@ struct EndpointCore final : weft::detail::Ready, weft::detail::ListHook<Endpoint
 /// connection until it ends: co_await close() before. Thread: its loop's. May outlive its worker.
 class Endpoint {
  public:
-  /// Connects to the worker whose Worker::address() is `address`. Returns before the peer has answered: a
-  /// peer that is not there shows later, by on_error. Errors: kInvalidArgument for what is no address,
+  /// Connects to the worker with the Worker::address() `address`. Returns before the peer has answered: an
+  /// absent peer is reported later, by on_error. Errors: kInvalidArgument for an invalid address,
   /// kUnavailable when no transport leads there.
   static Result<Endpoint> connect(Worker& worker, Bytes address, EndpointOptions options = {});
-  /// Looks whether `address` can be an address of Worker::address(), without a worker. Errors:
-  /// kInvalidArgument for what is none.
+  /// Checks whether `address` can be a Worker::address(), without a worker. Errors: kInvalidArgument for an
+  /// invalid address.
   static Status check_address(Bytes address);
   /// Connects to the Listener at `address`. Otherwise it is the same, but a flush() is awaited before
   /// anything is sent, and the peer's answer before close() (docs/pitfalls/ucx.md).
@@ -126,10 +126,10 @@ class Endpoint {
   ucp_ep_h handle() const noexcept { return core_ != nullptr ? core_->endpoint.handle : nullptr; }
   /// Operations take this.
   operator EndpointRef() const noexcept { return core_ != nullptr ? core_->endpoint : EndpointRef{}; }
-  /// Returns the failure that on_error was told; ok until then.
+  /// Returns the failure passed to on_error; ok until then.
   Status error() const;
 
-  /// Returns Result<void>: what was issued before is done at the other side. Cancel: partial.
+  /// Returns Result<void> when all operations issued before have completed at the peer. Cancel: partial.
   [[nodiscard]] detail::Posted<detail::Flush> flush() const noexcept;
   /// Returns Result<void> when UCX has torn it down; from the call on it takes no operations. Cancel:
   /// terminal, the closing goes on. Errors: kInvalidArgument for kForce in ErrorMode::kNone, where the

@@ -16,8 +16,8 @@ namespace weft::ucx {
 
 class Listener;
 
-/// Somebody who wants to connect. Endpoint::accept() takes it; otherwise it is refused when it goes. Ends
-/// before its listener. Thread: the listener's loop's.
+/// A peer's request to connect. Endpoint::accept() takes it; otherwise its destructor refuses it. Must be
+/// destroyed before its listener. Thread: the listener's loop's.
 class ConnectionRequest {
  public:
   ConnectionRequest() noexcept = default;

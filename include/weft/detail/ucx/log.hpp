@@ -5,13 +5,12 @@
 
 namespace weft::ucx {
 
-/// Gives what UCX has to say to `logger` instead of to UCX's own log, which is standard output or a file;
-/// null lets UCX write for itself again. How much that is stays UCX's setting LOG_LEVEL: warnings and errors
-/// unless it says otherwise.
+/// Sends UCX's messages to `logger` instead of to UCX's own log, which is standard output or a file; null
+/// restores that. UCX's setting LOG_LEVEL still selects the messages: warnings and errors by default.
 ///
-/// For the whole process, whoever uses UCX in it, so it is for main to call: before the first context, to
-/// hear all of it. `logger` lives as long as UCX is used, is called by any thread, also by one of UCX's own
-/// and inside of UCX, and so calls nothing of UCX's. Thread: any.
+/// Applies to the whole process, including other users of UCX in it, so main should call it, and before the
+/// first context to receive all messages. `logger` must live as long as UCX is used. It is called by any
+/// thread, also by threads of UCX and from inside UCX, so it must not call UCX. Thread: any.
 void log_to(Logger* logger);
 
 }  // namespace weft::ucx

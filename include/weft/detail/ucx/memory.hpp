@@ -16,8 +16,8 @@ namespace weft::ucx {
 /// that owns bytes; Memory's own makers do so. Never released inside a callback of UCX.
 using MemoryBlock = weft::detail::CountedBlock<ucp_mem_h>;
 
-/// A handle to bytes that keeps them: what every operation takes instead of a span, because UCX uses the
-/// bytes until it says so, however the coroutine that asked fares.
+/// A handle to bytes that keeps them alive: used by every operation instead of a span, because UCX uses the
+/// bytes until completion, even if the coroutine ends before.
 class Memory final : public weft::detail::CountedMemory<Memory, ucp_mem_h> {
  public:
   /// `size` bytes from the heap, not zeroed. Throws std::bad_alloc. For many of a size use a MemoryPool.
@@ -44,8 +44,7 @@ class Memory final : public weft::detail::CountedMemory<Memory, ucp_mem_h> {
   Memory(std::byte* data, std::size_t size, MemoryBlock* block) noexcept : CountedMemory(data, size, block) {}
 };
 
-/// Makes Memory of one size and keeps what comes back for the next use. Outlives its memory.
-/// Thread: one loop's.
+/// Makes Memory of one size and keeps returned blocks for reuse. Must outlive its memory. Thread: one loop's.
 class MemoryPool {
  public:
   /// Blocks of `block_bytes`, 64-aligned; at most `cached_max` free ones are kept.

@@ -42,7 +42,7 @@ struct KeyCore final : weft::detail::ListHook<KeyTag> {
 inline constexpr std::size_t kHeaderCopiedMax = 64;
 
 /// The record of one operation that UCX has not finished. Its states are those of operation_state.hpp.
-/// Belongs to its pool; what was posted (posted.hpp) refers to it. Thread: the loop's.
+/// Belongs to its pool; an awaitable (posted.hpp) refers to it. Thread: the loop's.
 class Operation final : public weft::detail::OperationRecord<Operation> {
  public:
   /// Called before a function of UCX that may call the completion before it returns, while the record is
@@ -78,7 +78,7 @@ class Operation final : public weft::detail::OperationRecord<Operation> {
   Memory header_memory;
   ucs_status_t status = UCS_OK;
   Outcome outcome{};
-  /// Called once when the record is given back; for what else ends with the operation, such as an endpoint.
+  /// Called once when the record is returned; for objects that end with the operation, such as an endpoint.
   void (*on_given_back)(void* argument) noexcept = nullptr;
   void* given_back_argument = nullptr;
   Operation* next_free = nullptr;
@@ -106,9 +106,9 @@ class OperationPool {
   /// The record that the next operation would take: its address is UCX's user data before it is known whether
   /// a record is needed at all. Null at the limit.
   Operation* peek() noexcept { return free_ != nullptr ? free_ : grow(limit_); }
-  /// The same beyond the limit, for what has to end. Null only when memory is out.
+  /// The same above the limit, for operations that end something. Null only when memory is exhausted.
   Operation* peek_surely() noexcept { return free_ != nullptr ? free_ : grow(SIZE_MAX); }
-  /// Takes what peek() gave: UCX said "in progress" and gave `request`.
+  /// Takes the record returned by peek(): UCX returned "in progress" and `request`.
   void take(Operation& operation, void* request) noexcept {
     free_ = operation.next_free;
     ++out_;
@@ -119,10 +119,10 @@ class OperationPool {
   }
   void recycle(Operation& operation) noexcept;
 
-  /// Lets UCX work on this thread before a coroutine suspends, until `done()`, and says whether it is: for
-  /// what is done within a microsecond a turn of the loop would be the larger part of the time. Gives up
-  /// when somebody else is ready, and after as many calls as the loop's last question to the worker allowed,
-  /// so that descriptors and timers wait no longer than for a few turns. Not inside of UCX.
+  /// Lets UCX work on this thread before a coroutine suspends, until `done()` returns true, and returns
+  /// whether it does. A turn of the loop would take longer than an operation that completes within a
+  /// microsecond. Stops when another coroutine is ready, and after as many calls as the loop's last poll of
+  /// the worker allowed, so that descriptors and timers wait for a few turns only. Not inside of UCX.
   template <typename Done>
   bool progress_until(Done done) noexcept {
     while (calls_left_ > 0 && !loop_.has_ready()) {
@@ -148,7 +148,7 @@ class OperationPool {
 
   /// Lets `key` end with the worker, if it does not end before.
   void add(KeyCore& key) noexcept { keys_.push_back(key); }
-  /// Called before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
+  /// Called before ucp_worker_destroy(): destroys the keys, because UCX keeps parts of them in the worker.
   void end_keys() noexcept;
   /// Called after ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
   void close() noexcept;

@@ -17,8 +17,8 @@
 
 namespace weft::ucx::detail {
 
-/// Properties of the operations of one kind: `Value`, which they end with (or void), `result()`, which
-/// reads it from the record, and the words with which a failure says what was tried.
+/// Properties of the operations of one kind: `Value`, their result type (or void), `result()`, which reads it
+/// from the record, and the name of the operation for the text of failures.
 template <typename T>
 concept OperationFamily = requires {
   typename T::Value;
@@ -70,8 +70,8 @@ class [[nodiscard]] Posted {
     return failure_of<Family>(status_);
   }
 
-  /// Leaves the operation to itself: nobody waits, its memory comes back through its owner. Errors: what UCX
-  /// refused at once. Later failures are told by nobody.
+  /// Detaches the operation: no coroutine waits for it, and its memory returns through its owner. Errors: an
+  /// immediate refusal by UCX. Later failures are not reported.
   Result<void> abandon() && {
     const ucs_status_t status = std::exchange(status_, UCS_ERR_NO_ELEM);
     if (status == UCS_INPROGRESS) {
@@ -147,12 +147,13 @@ class [[nodiscard]] Posted {
   Held held_;
 };
 
-// Posting is inlined up to the call of UCX, here and in the functions of each family: what is known where it
-// is called (no header, no flags, no value) costs nothing then, and everything else stays in registers.
+// Posting is inlined up to the call of UCX, here and in the functions of each family: parameters that are
+// constant at the call (no header, no flags, no value) then cost nothing, and everything else stays in
+// registers.
 
-/// Posts an operation of `pool` by `call(record)`, which asks UCX and has the record for its user data. When
-/// UCX is not done at once, `keep(record)` gives the record what has to live until it is, and sets its kind.
-/// `record` is what one of the pool's peeks gave.
+/// Posts an operation of `pool` by `call(record)`, which calls UCX with the record as its user data. When UCX
+/// does not complete it at once, `keep(record)` moves all objects that must live until then into the record,
+/// and sets its kind. `record` comes from one of the pool's peek functions.
 template <OperationFamily Family, typename Call, typename Keep>
 [[gnu::always_inline]] inline Posted<Family> post_with(Operation* record, OperationPool& pool, Call call,
                                                        Keep keep) noexcept {
@@ -178,8 +179,8 @@ template <OperationFamily Family, typename Call, typename Keep>
   return post_with<Family>(pool->peek(), *pool, call, keep);
 }
 
-/// The same for receives, whose completion UCX may call before it answers: always with
-/// UCP_OP_ATTR_FLAG_NO_IMM_CMPL, and without it when what was sent has to be fetched or does not fit.
+/// The same for receives, because UCX may call their completion before it returns: always with
+/// UCP_OP_ATTR_FLAG_NO_IMM_CMPL, and without it when the data must be fetched or does not fit.
 template <OperationFamily Family, typename Call, typename Keep>
 [[gnu::always_inline]] inline Posted<Family> post_receive(Operation* record, OperationPool& pool, Call call,
                                                           Keep keep) noexcept {

@@ -7,12 +7,12 @@
 
 namespace weft::ucx::detail {
 
-/// Tells how long UCX has had nothing to do, and how long it may be left alone then.
+/// Measures how long UCX has been idle, and how long it may be left alone.
 ///
-/// Over shared memory UCX refuses to be armed as long as something waits to be sent, for nobody tells it that
-/// the peer has made room. A peer that lives makes room within microseconds, and is asked for again and
-/// again; one that is stopped may take for ever, and must not cost a processor. So a worker that has found
-/// nothing for a while is asked after pauses, which grow with that time.
+/// Over shared memory UCX refuses to be armed as long as something waits to be sent, because it is not
+/// notified when the peer has made room. A live peer makes room within microseconds, and is polled all the
+/// time; a stopped one may never make room, and must not cost a processor. So a worker that was idle for a
+/// while is polled after pauses, which grow with that time.
 class Quiet {
  public:
   /// A pause is this part of the time for which there was nothing.

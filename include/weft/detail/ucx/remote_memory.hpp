@@ -58,11 +58,12 @@ class MemoryRegion {
   Block* block_;
 };
 
-/// The right to a peer's MemoryRegion, by one endpoint and what is connected by the same worker. Movable.
-/// Operations under way keep what they need of it. Dead when the worker ends. Thread: the endpoint's loop's.
+/// The right to access a peer's MemoryRegion, through one endpoint and the objects of the same worker.
+/// Movable. Operations under way keep the parts that they need. Invalid after the worker has ended. Thread:
+/// the endpoint's loop's.
 class RemoteKey {
  public:
-  /// `packed` is what pack_key() gave. Errors: kInvalidArgument for what is no key; kUnavailable when the
+  /// `packed` is the result of pack_key(). Errors: kInvalidArgument for an invalid key; kUnavailable when the
   /// endpoint is closed; UCX's when the endpoint's transports cannot reach the region.
   static Result<RemoteKey> unpack(EndpointRef endpoint, Bytes packed);
   RemoteKey(RemoteKey&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
@@ -118,8 +119,8 @@ template <auto kCall>
   return detail::post_remote_access<&detail::Library::ucp_put_nbx>(to, memory, address, key.core());
 }
 
-/// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. Cancel: the coroutine
-/// goes on, `memory` may still be written to.
+/// Reads the peer's `address` into `memory`. Returns Result<void> when the data has arrived. Cancel: the
+/// coroutine goes on, `memory` may still be written to.
 [[gnu::always_inline]] inline detail::Posted<detail::RemoteTransfer> get(EndpointRef from,
                                                                          const Memory& memory,
                                                                          std::uint64_t address,

@@ -16,9 +16,9 @@ Status to_status(ucs_status_t status, std::string_view what);
 /// The same where more is known of what to do: `advice`; empty for the usual.
 Status to_status(ucs_status_t status, std::string_view what, std::string_view advice);
 
-/// The same for what was made with settings: when UCX only says that one is invalid, the text names those of
-/// the environment that may be meant. `prefix` is ContextOptions::environment_prefix. Thread: any, while
-/// nobody changes the environment.
+/// The same for objects created with settings: when UCX only reports that a setting is invalid, the text
+/// lists the variables of the environment that may be the cause. `prefix` is
+/// ContextOptions::environment_prefix. Thread: any, while the environment does not change.
 Status to_setup_status(ucs_status_t status, std::string_view what, std::string_view prefix = {});
 
 namespace detail {

@@ -36,8 +36,8 @@ struct StreamReceive {
 
 }  // namespace detail
 
-/// Sends the bytes of `memory` after all that were sent to this endpoint before. Returns Result<void> when
-/// the memory may be used again. Cancel: the coroutine goes on, the bytes are sent all the same.
+/// Sends the bytes of `memory` after all bytes sent to this endpoint before. Returns Result<void> when the
+/// memory may be reused. Cancel: the coroutine goes on, the bytes are still sent.
 [[gnu::always_inline]] inline detail::Posted<detail::StreamSend> stream_send(EndpointRef to,
                                                                              const Memory& memory) noexcept {
   using detail::Operation;

@@ -59,8 +59,8 @@ std::optional<TagMessage> try_tag_probe(Worker& worker, std::uint64_t tag, std::
 
 namespace detail {
 
-/// UCX calls nobody when a message comes that no receive waits for: the worker lets every probe look again
-/// after it has progressed.
+/// UCX has no callback for a message that no receive waits for: the worker lets every probe look again after
+/// it has progressed.
 class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter,
                                             public weft::detail::ListHook<FoundProbeTag> {
  public:
@@ -82,7 +82,7 @@ class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter,
   }
   Result<TagMessage> await_resume();
 
-  /// Grants those whose message has come.
+  /// Wakes the probes with a message that has arrived.
   static void look(TagProbes& probes) noexcept;
   /// The worker ends.
   static void close(TagProbes& probes) noexcept;

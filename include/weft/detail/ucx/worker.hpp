@@ -30,8 +30,7 @@ struct EndpointTag;
 class TagProbeAwaiter;
 struct FoundProbeTag;
 
-/// Waiters of tag_probe(), which look after each progress, and those that have a message but did not run
-/// yet.
+/// Waiters of tag_probe(), which look after each progress, and waiters with a message that have not run yet.
 struct TagProbes {
   weft::detail::WaitList waiting;
   weft::detail::IntrusiveList<TagProbeAwaiter, FoundProbeTag> found;
@@ -61,9 +60,10 @@ struct WorkerOptions {
   /// Number of calls of ucp_worker_progress() that one turn of the loop makes as long as nothing happens.
   /// More find a message sooner and let descriptors and timers wait longer.
   unsigned progress_max = 4;
-  /// Number of further calls that an operation makes before its coroutine suspends, in a loop that spins:
-  /// what is done within them costs no turn. Counted from one turn to the next for all operations together,
-  /// and only while nothing else is ready. 0: every operation that UCX does not finish at once suspends.
+  /// Number of further polls that an operation makes before its coroutine suspends, in a loop that spins: an
+  /// operation that completes within them costs no turn. The budget is shared by all operations from one turn
+  /// to the next, and used only while nothing else is ready. 0: every operation that UCX does not complete at
+  /// once suspends.
   unsigned progress_before_suspending_max = 256;
   /// Number of operations that may be under way; rounded up to 32. More fail with kResourceExhausted.
   std::size_t operations_max = 65'536;
@@ -72,13 +72,13 @@ struct WorkerOptions {
 };
 
 /// UCX's worker: one thread's queues. A poller of its loop, which makes it progress and sleeps on its
-/// descriptor (WaitMode of the loop: busy, adaptive, wait). Operations complete in the loop's ready queue;
-/// nothing of the user's runs inside UCX.
+/// descriptor (WaitMode of the loop: busy, adaptive, wait). Operations complete in the loop's ready queue; no
+/// user code runs inside UCX.
 ///
-/// Its end: endpoints are torn down, every operation that UCX has not finished ends as cancelled, and their
-/// memory is given back, whatever the peer does. Coroutines that wait are resumed by the loop later; the loop
-/// outlives the worker. Listeners, receivers and messages of it end before it (asserted, as that the loop
-/// ends last); endpoints and keys may stay, and are dead. Thread: its loop's.
+/// Its destructor tears down endpoints, ends every unfinished operation as cancelled, and returns their
+/// memory, independent of the peer. Waiting coroutines are resumed by the loop later; the loop must outlive
+/// the worker. Its listeners, receivers and messages must be destroyed before it (asserted, as is the order
+/// of loop and worker); endpoints and keys may remain, and are invalid. Thread: its loop's.
 class Worker final : public Poller {
   struct Private {
     explicit Private() = default;
@@ -111,7 +111,7 @@ class Worker final : public Poller {
   /// Returns Result<void>: all operations of all endpoints that were issued before are done at the other
   /// side. Cancel: partial.
   [[nodiscard]] detail::Posted<detail::Flush> flush() noexcept;
-  /// Orders remote memory operations: those before it take effect before those after it. Errors: UCX's.
+  /// Orders remote memory operations: earlier ones take effect before later ones. Errors: UCX's.
   Result<void> fence() noexcept;
 
   /// Lets UCX work outside of the loop's own turn, and says whether something happened. Not inside of UCX.
@@ -120,8 +120,8 @@ class Worker final : public Poller {
     quiet_.broken();
     return true;
   }
-  /// Never progresses again: whatever is not done by a network card stops here until the worker's end. For
-  /// one that is given up while some of its received data is still being looked at.
+  /// Stops progress for good: operations that need the processor stop here until the worker's end. For a
+  /// worker that is abandoned while some of its received data is still being read.
   void rest() noexcept;
 
   /// Queues `hook`; again is no change.

@@ -16,7 +16,7 @@ namespace weft::verbs {
 struct CmChannel;
 struct CmId;
 
-/// Parameters that one side of a connection tells the other, and asks of it.
+/// Parameters that one side of a connection sends to the other, and requests of it.
 struct CmParameters {
   /// Number of bytes that a peer gets at least: devices add zeros. Of a request that goes by IP addresses
   /// no more fit.

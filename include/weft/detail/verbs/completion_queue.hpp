@@ -76,8 +76,8 @@ class CompletionQueue final : public Poller {
   /// Returns the failure of a queue for which reserve() was false.
   Status no_room_for(std::size_t entries, std::string_view what) const;
 
-  /// The place of `handler`, which hears of completions whose work requests have an id from id_for(), until
-  /// remove(). Completions that come later are dropped.
+  /// Adds `handler` for completions of work requests with an id from id_for(), until remove(). Later
+  /// completions are dropped.
   std::uint32_t add(CompletionHandler& handler);
   void remove(std::uint32_t place) noexcept;
   /// `cookie` below 2^24.
@@ -85,7 +85,8 @@ class CompletionQueue final : public Poller {
 
   detail::OperationTable& operations() noexcept { return *table_; }
 
-  /// Fetches what lies there now, however much comes meanwhile. Not inside a CompletionHandler.
+  /// Fetches the present completions, but none that arrive meanwhile. Not inside a
+  /// CompletionHandler.
   void drain() noexcept;
 
   std::size_t poll() override;

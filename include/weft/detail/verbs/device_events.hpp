@@ -29,8 +29,8 @@ struct DeviceEvent {
   std::string_view to_string() const noexcept;
 };
 
-/// Hears a device's asynchronous events: ports that go down and up, queue pairs and completion queues that
-/// fail. Of several that watch one opened Device, each event reaches one. Thread: its loop's.
+/// Receives a device's asynchronous events: ports that go down and up, queue pairs and completion queues that
+/// fail. If several watch one opened Device, each event reaches one of them. Thread: its loop's.
 class DeviceEvents final : private weft::detail::FdWatch {
   struct Private {
     explicit Private() = default;

@@ -20,9 +20,9 @@ namespace weft::verbs {
 /// The owner of some registered bytes. Never released while the device may touch them.
 using MemoryBlock = weft::detail::CountedBlock<ibv_mr*>;
 
-/// A handle to registered bytes that keeps them, and their registration: what every operation takes instead
-/// of a span, because the device uses the bytes until it completes the work request, however the coroutine
-/// that asked fares. Made by MemoryRegion.
+/// A handle to registered bytes that keeps them, and their registration, alive: used by every operation
+/// instead of a span, because the device uses the bytes until it completes the work request, even if the
+/// coroutine ends before. Made by MemoryRegion.
 class Memory final : public weft::detail::CountedMemory<Memory, ibv_mr*> {
  public:
   Memory() noexcept = default;

@@ -133,12 +133,12 @@ class QueuePair final {
     return device_.way_to(peer, options);
   }
 
-  /// Replaces connect(), with the next function, by what the connection manager (rdma_cm) says of each state.
-  /// This is the first step, before it connects: the port and the partition of the way. Errors:
+  /// Replaces connect(), together with the next function, when the connection manager (rdma_cm) provides each
+  /// state. This is the first step, before it connects: the port and the partition of the route. Errors:
   /// kInvalidArgument when the device does not have them.
   Status prepare(const Transition& initialised) { return device_.prepare(initialised); }
-  /// Enters both other states, after prepare(). How often and how soon packets are sent again is in
-  /// `options`, all else in what the manager says. Blocks and errors as connect().
+  /// Enters both other states, after prepare(). Number and interval of retransmissions come from `options`,
+  /// all other parameters from the manager. Blocks and errors as for connect().
   Status connect(const Transition& to_receive, const Transition& to_send,
                  const ConnectOptions& options = {}) {
     return device_.connect(to_receive, to_send, options);
@@ -150,9 +150,9 @@ class QueuePair final {
   /// The MTU that both sides use. After connect().
   ibv_mtu mtu() const noexcept { return device_.mtu(); }
 
-  /// Sends one message, which takes one receive of the peer's. Returns Result<void> when the peer's device
-  /// has all of it. Cancel: the coroutine goes on, the message is sent all the same. Errors: kUnavailable
-  /// when the peer is gone, kResourceExhausted when it has no receive.
+  /// Sends one message, which uses one receive of the peer's. Returns Result<void> when the peer's device has
+  /// received all of it. Cancel: the coroutine goes on, the message is still sent. Errors: kUnavailable when
+  /// the peer is gone, kResourceExhausted when it has no receive.
   [[nodiscard]] detail::Posted<detail::Send> send(const Memory& memory) { return send({&memory, 1}); }
   [[nodiscard]] detail::Posted<detail::Send> send(std::span<const Memory> memory);
   [[nodiscard]] detail::Posted<detail::Send> send_with_immediate(std::span<const Memory> memory,
@@ -164,8 +164,8 @@ class QueuePair final {
   }
   [[nodiscard]] detail::Posted<detail::Receive> receive(std::span<const Memory> memory);
 
-  /// Writes `memory` to the beginning of `to`. Returns Result<void> when it is there. Cancel: as send().
-  /// Errors: kPermissionDenied when the peer's region does not allow it, which ends both queue pairs.
+  /// Writes `memory` to the beginning of `to`. Returns Result<void> when the data has arrived. Cancel: as for
+  /// send(). Errors: kPermissionDenied when the peer's region does not allow it, which ends both queue pairs.
   [[nodiscard]] detail::Posted<detail::Write> write(const Memory& memory, const RemoteMemory& to) {
     return write({&memory, 1}, to);
   }

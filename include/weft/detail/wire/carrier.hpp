@@ -29,8 +29,8 @@ enum class CarrierStep : std::uint8_t {
 struct CarrierMessage {
   CarrierStep step{};
   CarrierKind kind{};
-  /// kAddress: in the carrier's own layout. kDown: why, for people. kUp, kReady: empty. Points into what was
-  /// decoded.
+  /// kAddress: in the carrier's own layout. kDown: the reason, for people. kUp, kReady: empty. Points into
+  /// the decoded body.
   std::string_view text;
 };
 
@@ -40,7 +40,7 @@ inline constexpr std::size_t kCarrierBodyMax = 8 + kCarrierTextMax;
 /// A whole carrier frame, head and all, without checksum. A longer text than kCarrierTextMax is asserted.
 std::string encode_carrier_frame(const CarrierMessage& message);
 
-/// Reads the body of a carrier frame. Errors: kInvalidArgument says what is wrong with it.
+/// Reads the body of a carrier frame. Errors: kInvalidArgument with the fault.
 Result<CarrierMessage> decode_carrier_body(Bytes body);
 
 }  // namespace weft::detail::wire

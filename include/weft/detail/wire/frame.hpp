@@ -58,14 +58,14 @@ struct FrameFlags {
   static constexpr std::uint8_t kExpectsContinue = 0x10;
   /// An answer that is a failure: the call was refused before its handler ran.
   static constexpr std::uint8_t kUnprocessed = 0x10;
-  /// A piece: of an answer's attachment, not of a request's; of an item, that its sender is who answers.
-  /// An item or a credit: its sender is who answers the stream's request, not who sent it.
+  /// A piece: it belongs to an answer's attachment, not to a request's; for an item's piece, an item or a
+  /// credit: its sender answers the stream's request, rather than having sent it.
   static constexpr std::uint8_t kOfAnswer = 0x02;
   /// A piece: the last one of its attachment.
   static constexpr std::uint8_t kLastPiece = 0x04;
   /// An item: it is none, but says that its sender sends no more of them on this stream.
   static constexpr std::uint8_t kLastItem = 0x04;
-  /// Bits that a later build may set on any frame: what they say may be passed over.
+  /// Bits that a later build may set on any frame: their meaning may be ignored.
   static constexpr std::uint8_t kOptional = 0xF0;
   /// The bits that a frame of each type may have.
   static constexpr std::uint8_t kOfType[] = {0,
@@ -191,8 +191,8 @@ inline void store_header(std::byte* to, const FrameHeader& header) {
   store_le<std::uint64_t>(to + 32, header.attachment_bytes);
 }
 
-/// Writes the padding, and the checksum of header and body when `checksum`, of a frame of which header and
-/// body lie at `frame`. There must be room for head_bytes().
+/// Writes the padding of the frame with header and body at `frame`, and with `checksum` the checksum of both.
+/// There must be room for head_bytes().
 void finish_frame(std::byte* frame, std::uint32_t body_bytes, bool checksum) noexcept;
 
 /// True when the checksum behind the body is right. `frame` holds head_bytes(..., true).

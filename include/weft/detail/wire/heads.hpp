@@ -14,7 +14,8 @@ namespace weft::detail::wire {
 struct RequestHead {
   std::uint32_t body_bytes = 0;
   std::uint8_t flags = 0;
-  /// The body begins with so many bytes of metadata, and zeros to a multiple of 8; the arguments follow.
+  /// Bytes of metadata at the beginning of the body, followed by zeros to a multiple of 8; the arguments
+  /// follow.
   std::uint16_t metadata_bytes = 0;
   /// Chosen by the caller.
   std::uint64_t id = kNoId;
@@ -62,7 +63,7 @@ struct AnswerHead {
   std::uint32_t body_bytes = 0;
   std::uint8_t flags = 0;
   StatusCode code = StatusCode::kOk;
-  /// The layer that says so, the advice, and the number of the layer below, of a failure.
+  /// The layer of the failure, the advice, and the error number of the layer below.
   Layer layer = Layer::kNone;
   Retry retry = Retry::kNever;
   std::int32_t native = 0;
@@ -160,7 +161,7 @@ class PieceView {
   bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
   bool of_item() const noexcept { return header_->typed16 != 0; }
   bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastPiece) != 0; }
-  /// It is the piece that comes next of an attachment of `whole` bytes of which `received` are there.
+  /// Returns true if it is the next piece of an attachment of `whole` bytes with `received` bytes so far.
   bool fits(std::uint64_t received, std::uint64_t whole) const noexcept {
     return offset() == received && bytes() <= whole - received && is_last() == (bytes() == whole - received);
   }
@@ -191,8 +192,8 @@ struct ItemHead {
   }
 };
 
-/// Bytes that an item of `body_bytes` takes of its stream's window: what it is on the wire without checksums,
-/// so that empty items are bounded too.
+/// Cost of an item of `body_bytes` in its stream's window: its size on the wire without checksums, so that
+/// empty items are bounded too.
 constexpr std::uint64_t item_cost(std::uint32_t body_bytes) {
   return kHeaderBytes + padded(body_bytes);
 }
@@ -235,7 +236,7 @@ struct CreditHead {
   }
 };
 
-/// Head of a rate: the attachment of an answer is to come no faster, also when some of it has come.
+/// Head of a rate: limits the attachment of an answer from now on, even if some of it has been sent.
 struct RateHead {
   /// The request's.
   std::uint64_t id = kNoId;
@@ -252,7 +253,7 @@ class RateView {
   explicit RateView(const FrameHeader& header) noexcept : header_(&header) {}
 
   std::uint64_t id() const noexcept { return header_->id; }
-  /// Zero says nothing.
+  /// Zero has no effect.
   std::uint64_t bytes_per_second() const noexcept { return header_->typed64; }
 
  private:

@@ -32,8 +32,9 @@ enum class CarrierKind : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kShar
 
 std::string_view to_string(CarrierKind kind);
 
-/// One offered carrier and what the peer needs to judge it; the layout of `parameters` is the carrier's own.
-/// What is needed to bring it up follows in carrier frames (wire/carrier.hpp), when both sides want it.
+/// One offered carrier, and the parameters that the peer needs for its decision; the layout of `parameters`
+/// is the carrier's own. Further data to establish it follows in carrier frames (wire/carrier.hpp), when both
+/// sides want it.
 struct CarrierOffer {
   CarrierKind kind = CarrierKind::kStream;
   std::string parameters{};
@@ -54,7 +55,7 @@ struct CarrierOffer {
 /// 56 | then carrier_count times: kind u8, zero u8, parameter_bytes u16, parameters
 ///
 /// then, with Features::kStreams, padded with zeros to a multiple of 8: stream_window_bytes u32, zero u32;
-/// then whatever a later build adds and this one skips, zeros up to a multiple of 8, and in the last 8 bytes
+/// then fields of a later build, which this one skips, zeros up to a multiple of 8, and in the last 8 bytes
 /// the CRC32C of all before it and four of zero. payload_bytes counts from offset 16 to the end.
 struct Hello {
   std::uint16_t version = 1;
@@ -75,12 +76,12 @@ inline constexpr std::size_t kHelloBytesMax = 4096;
 inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::byte kFirstByte{0xF7};
 
-/// The bytes of `hello`, a multiple of 8. What is offered must fit kHelloBytesMax; that is asserted.
+/// The bytes of `hello`, a multiple of 8. The offers must fit kHelloBytesMax; that is asserted.
 std::string encode_hello(const Hello& hello);
 
-/// Length of the whole hello, from its first kHelloPrefixBytes. Errors: kInvalidArgument for another protocol
-/// (says which, where its first bytes tell) or a length over kHelloBytesMax.
-/// May be asked with fewer bytes, then it judges those and answers 0 when they could still become a hello.
+/// Size of the whole hello, from its first kHelloPrefixBytes. Errors: kInvalidArgument for another protocol
+/// (named, if its first bytes are known) or a size over kHelloBytesMax. May be called with fewer bytes: it
+/// then checks those and returns 0 when they can still become a hello.
 Result<std::size_t> hello_length(Bytes beginning);
 
 /// Reads a whole hello, of exactly hello_length() bytes. Carriers that this build does not know are left out.

@@ -43,10 +43,10 @@ class CallClient : public Caller {
   /// Ends the client's calls with kCancelled and closes the connection. Later calls fail.
   void close();
 
-  /// Lets attachments of this client's calls be sent from `memory`, and answers' attachments land in it
-  /// (CallOptions::landing), without a copy, where its transport can do so; empty where it cannot. See
-  /// MemoryLease for what to keep to. Errors: kResourceExhausted when the system does not let as much be
-  /// pinned (the text says what to do).
+  /// Lets attachments of this client's calls be sent from `memory`, and attachments of answers land in it
+  /// (CallOptions::landing), without a copy, if its transport supports that; returns an empty lease
+  /// otherwise. See MemoryLease for the rules. Errors: kResourceExhausted when the system does not allow so
+  /// large an area to be pinned (the text has advice).
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
   bool connected() const;
@@ -56,8 +56,8 @@ class CallClient : public Caller {
   /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
   /// without one.
   std::string_view carried_by() const;
-  /// Describes the carrier in use, or says why it is the base carrier although both sides offered another;
-  /// the client's logger has heard the latter as a warning too, at most once a second. It is empty without a
+  /// Describes the carrier in use, or the reason why it is the base carrier although both sides offered
+  /// another; the client's logger gets the latter as a warning too, at most once a second. Empty without a
   /// connection.
   CarrierReport carrier_report() const;
   /// Allocates nothing.

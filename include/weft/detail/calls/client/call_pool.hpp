@@ -16,19 +16,19 @@ class PoolCore;
 struct MethodEntry;
 
 /// Calls methods of one server over several connections, which it makes when calls need them, renews, and
-/// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call
-/// is begun again on another, within its own time and `retries_max`. One that may have run is begun again if
-/// it is idempotent (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it.
-/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled. It may be closed
-/// and destroyed inside any callback, a handler that one of its connections serves included.
+/// closes when they are idle. A call on a lost connection that has certainly not run begins again on another
+/// one, within its own deadline and `retries_max`. A call that may have run begins again if it is idempotent
+/// (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it. Thread: its
+/// loop's, including the destructor. Destroying it ends its calls with kCancelled. It may be closed and
+/// destroyed inside any callback, including a handler that one of its connections serves.
 class CallPool : public Caller {
  public:
   /// `loop` must outlive the pool.
   CallPool(Loop& loop, PoolOptions options, Transports transports);
   ~CallPool();
 
-  /// Registers as CallClient::register_method() does, for all connections, each of which is a peer of its own
-  /// to the server.
+  /// Registers a method like CallClient::register_method(), for all connections. The server sees each
+  /// connection as a separate peer.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Waits for the first connection, without a call; returns at once when one is up. Errors: those of the

@@ -28,19 +28,20 @@ struct ClientOptions {
   /// Calls carry the metadata of the call that is being served, if they are given none. Set to
   /// false when calling a server that must not see the caller's metadata.
   bool carries_metadata = true;
-  /// Asked before each call is sent, in this order, and told when it has ended, in reverse. None: nothing is
-  /// paid for it.
+  /// Called before each call is sent, in this order, and notified of its end in reverse. An empty list costs
+  /// nothing.
   std::vector<std::shared_ptr<ClientInterceptor>> interceptors{};
   /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};
-  /// A connection that was lost, or told to go away, is made again at a random time of such a window, after
-  /// the wait above. For clients by the thousand, whose server would have all of them at once when it
-  /// restarts; calls wait that long. Zero: none.
+  /// A lost connection, or one that received a goaway, is made again at a random time within this window,
+  /// after the wait above. For thousands of clients that would otherwise all reconnect at once to a restarted
+  /// server; calls wait that long. Zero: no window.
   Duration reconnect_spread = Duration::zero();
   /// Local address to bind before connecting; empty: any.
   std::string local_address{};
-  /// Every frame has checksums, in both directions, if either side says so; a wrong one ends the connection.
+  /// Adds checksums to every frame, in both directions, if either side requests them; a wrong one ends the
+  /// connection.
   bool checksums = false;
   RpcLimits limits{};
   Logger* logger = nullptr;

@@ -8,11 +8,11 @@ namespace weft {
 
 class Loop;
 
-/// Lets no call of a method leave before the time that its server said when it refused one: such a call fails
-/// at once with kResourceExhausted, has not run (Status::unprocessed()), and says how much of the wait is
-/// left, which with_retry() waits for. For a client or pool that is one caller to its server; what a handler
-/// says of its own failures holds nothing back. Fleets have FleetOptions::waits_as_told. Each client or pool
-/// has one of its own, as the last of its interceptors. Thread: the client's loop.
+/// Holds back the calls of a method until the time that its server named when it refused one: earlier calls
+/// fail at once with kResourceExhausted, have not run (Status::unprocessed()), and report the rest of the
+/// wait, which with_retry() waits for. For a client or pool that is a single caller to its server; advice in
+/// a handler's own failures holds nothing back. Fleets have FleetOptions::waits_as_told. Each client or pool
+/// needs its own object, as the last of its interceptors. Thread: the client's loop.
 class ObeyRetryAfter final : public ClientInterceptor {
  public:
   /// `loop` is the client's, and outlives the calls.

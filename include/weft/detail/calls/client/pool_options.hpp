@@ -21,13 +21,13 @@ struct PoolOptions {
   /// Connections that take calls, those of `bulk_connections_max` not counted. Above zero. They are made when
   /// calls need them.
   std::size_t connections_max = 100;
-  /// Calls in flight on one connection from which on the pool uses another; zero: what its carrier says (512;
-  /// 24 for UCX and RDMA). At least what RpcLimits::calls_in_flight_max allows counts.
+  /// Number of calls in flight on one connection above which the pool uses another; zero: the default of the
+  /// carrier (512; 24 for UCX and RDMA). Limited by RpcLimits::calls_in_flight_max.
   std::uint32_t calls_per_connection = 0;
   /// Number of times that one call is begun again after connections that were lost. Zero: never.
   std::uint32_t retries_max = 3;
-  /// Bounds those repetitions of calls that may have run before. The others cost the server nothing. As much
-  /// is saved as may be in flight when a server goes.
+  /// Limits the repetition of calls that may have run before. Other repetitions cost the server nothing. The
+  /// default saves enough for the calls in flight when a server goes down.
   RetryBudgetOptions retry_budget{.saved_max = 10'000};
   /// True: a call waits for a connection until its own time is over, and attempts go on; a failure that no
   /// repetition changes ends it at once. False: it fails with the first attempt, as a client's does, unless

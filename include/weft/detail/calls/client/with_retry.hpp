@@ -21,14 +21,14 @@ struct RetryPolicy {
   /// Number of attempts, the first included.
   std::uint32_t attempts_max = 4;
   /// The wait before the next attempt grows from `wait_min` to `wait_max`, doubled and jittered each time. It
-  /// is longer where the failure says so (Status::retry_after()).
+  /// is longer if the failure requests that (Status::retry_after()).
   Duration wait_min = std::chrono::milliseconds{10};
   Duration wait_max = std::chrono::seconds{1};
   /// Repeats also what may have run: to do it twice does no harm.
   bool idempotent = false;
-  /// No attempt begins later than this; a wait that would end later is not begun. Without it a server that
-  /// says so may be waited for up to kRetryAfterMax before each attempt. The deadline of the calling
-  /// coroutine holds beside it.
+  /// No attempt begins later than this; a wait that would end later is not begun. Without it the wait before
+  /// each attempt may be up to kRetryAfterMax, if a server requests that. The deadline of the calling
+  /// coroutine applies as well.
   Deadline deadline{};
   /// Bounds the retries of all who share it; null: nothing does. It belongs to the same loop, and outlives
   /// the calls.
@@ -53,15 +53,15 @@ class Retries {
 
 }  // namespace detail
 
-/// Makes a call, and again as long as its failure's advice is kBackoff or kReconnect and `policy` allows it:
-/// what `attempt` gives is awaited, and is a Result. Without RetryPolicy::idempotent only calls are repeated
-/// that certainly have not run (Status::unprocessed()). The outcome is that of the last attempt.
+/// Makes a call, and repeats it as long as its failure's advice is kBackoff or kReconnect and `policy` allows
+/// it. The result of `attempt` is awaited, and must be a Result. Without RetryPolicy::idempotent only calls
+/// that certainly have not run are repeated (Status::unprocessed()). The outcome is that of the last attempt.
 ///
 ///     auto answer = co_await weft::with_retry(policy, [&] { return client.call<f>(x); });
 ///
-/// `attempt` captures by reference, which lasts as long as the await; it is called once for each attempt.
-/// Each has the call's own timeout. Cancel: that of the attempt, or of the wait, and then the outcome is the
-/// failure that was waited for.
+/// `attempt` may capture by reference, because it lives as long as the await; it is called once for each
+/// attempt. Each attempt has the call's own timeout. Cancel: that of the attempt; during a wait the outcome
+/// is the failure before it.
 template <typename Attempt>
   requires detail::Awaitable<std::invoke_result_t<Attempt&>>
 Task<detail::AwaitResult<std::invoke_result_t<Attempt&>>> with_retry(RetryPolicy policy, Attempt attempt) {

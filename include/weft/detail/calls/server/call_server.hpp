@@ -18,8 +18,8 @@
 
 namespace weft::detail {
 
-/// Serves registered methods to any number of connections. Life: construct, register, start(), wait() or
-/// stop(). All of it is called from one thread, but for what says otherwise.
+/// Serves registered methods to any number of connections. Lifetime: construct, register, start(), then
+/// wait() or stop(). All functions are called from one thread, except where stated.
 class CallServer {
  public:
   CallServer(ServerOptions options, Transports transports);
@@ -91,16 +91,16 @@ class CallServer {
   /// start() and wait().
   Result<void> run();
 
-  /// Lets answers' attachments be sent from `memory` without a copy, by those of the server's transports that
-  /// can do so; empty where none can. What arrives lands in memory of the transports' own. See MemoryLease
-  /// for what to keep to. Thread: any. Errors: as Client::register_memory().
+  /// Lets attachments of answers be sent from `memory` without a copy, by the server's transports that
+  /// support it; empty if none does. Received data lands in memory of the transports. See MemoryLease for the
+  /// rules. Thread: any. Errors: as for Client::register_memory().
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
   /// Returns where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
-  /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
-  /// connections there are. Thread: any, once start() has returned. Throws std::bad_alloc, and has changed
-  /// nothing, when there is no memory for the list of methods.
+  /// Sums the counters of all loops and connections, so its cost grows with the number of connections.
+  /// Thread: any, once start() has returned. Throws std::bad_alloc when there is no memory for the list of
+  /// methods.
   ServerStats stats() const;
 
  private:

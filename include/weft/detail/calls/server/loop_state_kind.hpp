@@ -15,7 +15,7 @@
 
 namespace weft::detail {
 
-/// Object of the user's on one loop. Thread: the loop's.
+/// Object of the user on one loop. Thread: the loop's.
 class LoopState : public ExecutorLocal {
  public:
   using ExecutorLocal::ExecutorLocal;

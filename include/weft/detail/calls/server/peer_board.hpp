@@ -25,8 +25,8 @@ class PeerWork {
   virtual void run(PeerPlace& place) = 0;
 };
 
-/// The connected peers of a server, by its loops; what Peers asks. Shared with everybody who asks, and empty
-/// once the server has ended. Thread: any, but for what says otherwise.
+/// The connected peers of a server, by its loops; used by Peers. Shared by its users, and empty once the
+/// server has ended. Thread: any, except where stated.
 class PeerBoard {
  public:
   PeerBoard() = default;

@@ -40,19 +40,20 @@ struct ServerOptions {
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
   /// above zero.
   unsigned worker_threads = 4;
-  /// Maximum number of blocking calls that wait for a worker, beside those that an idle worker is about to
-  /// take; a call beyond it is refused with kResourceExhausted, or the oldest call of a connection with more
-  /// than its share of the places. Above zero if there is a blocking handler.
+  /// Maximum number of blocking calls that wait for a worker, not counting the calls that an idle worker is
+  /// about to take. A call above the limit is refused with kResourceExhausted; instead of it, the oldest call
+  /// of a connection that holds more than its share of the places may be refused. Above zero if there is a
+  /// blocking handler.
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.
   detail::UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
   /// Connections open at the same time; one more is closed at once. Above zero.
   std::size_t connections_max = 100'000;
-  /// Calls that are served at the same time, over all connections and loops: those whose handlers have not
-  /// ended, or wait for a worker. One more is refused with kResourceExhausted. One connection may take at
-  /// most eight times as many places as are free at that moment, so it is refused the sooner, the fuller the
-  /// server is. Zero: no limit but those of the connections and of memory.
+  /// Maximum number of calls served at the same time, over all connections and loops: calls with handlers
+  /// that have not ended, or wait for a worker. A further call is refused with kResourceExhausted. One
+  /// connection may take at most eight times as many places as are free at that moment, so it is refused the
+  /// earlier, the fuller the server is. Zero: only the limits of the connections and of memory apply.
   std::size_t calls_running_max = 0;
   /// Adapts the number of concurrent calls over all loops to the server's capacity, and refuses further calls
   /// with kResourceExhausted. One connection may take at most eight times as many places as are free at that
@@ -66,14 +67,16 @@ struct ServerOptions {
   /// Finds out who a call is from by the token that it brings. Null: by its connection alone. Nothing is paid
   /// for either of these two when it is null.
   std::shared_ptr<Authenticator> authenticator{};
-  /// Says who may call what. Null: everybody may call everything.
+  /// Decides who may call which method. Null: all callers may call all methods.
   std::shared_ptr<Authorizer> authorizer{};
   /// Timeout for calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their
   /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
-  /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
+  /// Called before each handler, in this order, and notified afterwards, in reverse. An empty list costs
+  /// nothing.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
-  /// Every frame has checksums, in both directions, if either side says so; a wrong one ends the connection.
+  /// Adds checksums to every frame, in both directions, if either side requests them; a wrong one ends the
+  /// connection.
   bool checksums = false;
   RpcLimits limits{};
   Logger* logger = nullptr;

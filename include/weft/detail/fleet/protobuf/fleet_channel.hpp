@@ -8,9 +8,9 @@
 
 namespace weft::protobuf {
 
-/// Channel for protobuf's own stubs over the servers of a fleet: everything that is said of Channel holds,
-/// and each call goes to one of the servers, to another where a fleet would try again, and to a second one
-/// where it would make a backup. A method is idempotent by its idempotency_level in the .proto, or by the
+/// Channel for protobuf's own stubs over the servers of a fleet. The documentation of Channel applies, and
+/// each call goes to one of the servers, to another where a fleet would try again, and to a second one where
+/// it would make a backup. A method is idempotent by its idempotency_level in the .proto, or by the
 /// CallOptions of its Controller.
 class FleetChannel final : public google::protobuf::RpcChannel {
  public:
