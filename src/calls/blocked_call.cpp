@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/worker_wait.hpp"
 
 namespace weft::detail {
 
@@ -45,6 +46,11 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
   if (stop.stop_requested()) {
     abandon();
     return to_status(CancelReason::kRequested);
+  }
+  const WorkerWait waits;
+  if (!waits.refusal().ok() && !told_.load(std::memory_order_acquire)) {
+    abandon();
+    return waits.refusal();
   }
   const auto on_stop = [this] {
     cancel(CancelReason::kRequested);

@@ -6,6 +6,7 @@
 #include "calls/id_table.hpp"
 #include "calls/method_counters.hpp"
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/runtime/turn_time.hpp"
 
 namespace weft::detail {
 
@@ -31,9 +32,9 @@ class CallCounting {
     CallCounting& counting_;
   };
 
-  /// Both outlive this.
-  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records)
-      : counts_(counts), records_(records), last_(&counts.of_none()) {}
+  /// All of these outlive this. `turn` is the loop's, and notes each request.
+  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records, TurnTime& turn)
+      : counts_(counts), records_(records), turn_(turn), last_(&counts.of_none()) {}
 
   /// A request was taken for `method`, or for none.
   void taken(const MethodEntry& method) noexcept { taken(counts_.of(method)); }
@@ -50,13 +51,14 @@ class CallCounting {
  private:
   void taken(MethodCounters& counters) noexcept {
     last_ = &counters;
-    counts_.note_taken(counters);
+    turn_.note_begun(&counters);
     ++counters.taken;
   }
   MethodCounters& of_call(std::uint64_t id) noexcept;
 
   MethodCounts& counts_;
   const IdTable<ServedCall>& records_;
+  TurnTime& turn_;
   MethodCounters* last_;
   /// The id of the request that is being taken.
   const std::uint64_t* taking_ = nullptr;

@@ -20,9 +20,10 @@ Refusal too_late_to_run() {
 
 }  // namespace
 
-Result<std::unique_ptr<CallWorkers>> CallWorkers::start(unsigned threads, std::size_t queue_max) {
+Result<std::unique_ptr<CallWorkers>> CallWorkers::start(unsigned threads, unsigned threads_max,
+                                                        std::size_t queue_max) {
   std::unique_ptr<CallWorkers> workers{new CallWorkers{queue_max, threads}};
-  Result<void> started = workers->threads_.start(threads, "weft-work");
+  Result<void> started = workers->threads_.start(threads, threads_max, "weft-work");
   if (!started.ok()) return std::move(started).status();
   return workers;
 }

@@ -18,7 +18,8 @@ class CallWorkers {
  public:
   /// Errors: kResourceExhausted when the system gives fewer threads; none is left then. Throws
   /// std::bad_alloc.
-  static Result<std::unique_ptr<CallWorkers>> start(unsigned threads, std::size_t queue_max);
+  static Result<std::unique_ptr<CallWorkers>> start(unsigned threads, unsigned threads_max,
+                                                    std::size_t queue_max);
   /// Runs all queued calls, then ends the threads.
   ~CallWorkers() = default;
   CallWorkers(const CallWorkers&) = delete;
@@ -31,6 +32,8 @@ class CallWorkers {
   /// Removes `call` from the queue. Returns false when it does not wait any more: the outcome described at
   /// submit() follows. Any thread.
   bool withdraw(ServedCall& call);
+  /// This thread is one of the workers.
+  bool are_run_here() const noexcept { return threads_.are_run_here(); }
 
  private:
   /// A WorkerQueue as WorkerThreads sees it.
@@ -38,6 +41,7 @@ class CallWorkers {
     Calls(std::size_t calls_max, std::size_t workers) : waiting(calls_max, workers) {}
     ServedCall* next();
     bool ended(const ServedCall& call);
+    void waits(std::size_t workers) { waiting.workers_wait(workers); }
     /// True when the call came too late to be run.
     static bool run(ServedCall& call);
     static void publish(ServedCall& call, bool too_late);

@@ -100,7 +100,7 @@ CallsIn::CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id)
       arriving_(admission_, *host.memory),
       table_(host.table_secret),
       check_(host.methods),
-      counting_(host.calls, table_),
+      counting_(host.calls, table_, session.loop().turn_time()),
       answers_(session, connection_id, host, admission_, table_, counting_) {}
 
 void CallsIn::begin_batch() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -42,20 +41,12 @@ class MethodCounts {
   MethodCounts& operator=(MethodCounts&& other) noexcept {
     size_ = other.size_;
     counters_ = std::move(other.counters_);
-    taken_last_.store(nullptr, std::memory_order_relaxed);
     return *this;
   }
 
   MethodCounters& of(const MethodEntry& method) noexcept { return counters_[method.index]; }
   MethodCounters& of_none() noexcept { return counters_[0]; }
-  /// Says that a request counted by `counters` was taken.
-  void note_taken(const MethodCounters& counters) noexcept {
-    taken_last_.store(&counters, std::memory_order_relaxed);
-  }
-  /// Returns true when the request that was taken last was one for `method`. Thread: any.
-  bool was_last(const MethodEntry& method) const noexcept {
-    return taken_last_.load(std::memory_order_relaxed) == &counters_[method.index];
-  }
+  const MethodCounters& of(const MethodEntry& method) const noexcept { return counters_[method.index]; }
   /// Requests taken, for methods or not.
   std::uint64_t taken() const noexcept;
   /// Adds the counters of `method` to `stats`.
@@ -65,7 +56,6 @@ class MethodCounts {
   std::size_t size_;
   /// That of requests for no method is the first.
   std::unique_ptr<MethodCounters[]> counters_;
-  std::atomic<const MethodCounters*> taken_last_ = nullptr;
 };
 
 }  // namespace weft::detail

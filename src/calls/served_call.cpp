@@ -153,7 +153,12 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
   }
   ++host.running;
   ++host.calls.of(method).running;
-  completed = [](Completion& end, TaskPromiseBase&) noexcept { static_cast<ServedCall&>(end).let_go(); };
+  completed = [](Completion& end, TaskPromiseBase&) noexcept {
+    ServedCall& call = static_cast<ServedCall&>(end);
+    // If its last part has held the loop up, then the loop shall know which method that was.
+    call.loop_->turn_time().note_begun(&call.host_->calls.of(*call.method_));
+    call.let_go();
+  };
   if (request_.metadata_bytes != 0) [[unlikely]] {
     scope_.set_carried(request_.kept.bytes().first(request_.metadata_bytes));
   }

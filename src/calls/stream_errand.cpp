@@ -33,6 +33,7 @@ StreamErrand::StreamErrand(Request request) noexcept
   if (options_.timeout == Duration::zero()) options_.timeout = kNoTimeout;
   ErrandTime time{door_->clock(), kNoTimeout, options_};
   deadline_ = time.on_loop(TimePoint{});
+  set_callers();
   const Deadline expected = time.expected_by();
   if (!expected.is_infinite()) expect_end_by(Deadline::after(expected.at(), kLoopGrace));
 }

@@ -50,7 +50,7 @@ bool WorkerQueue::has_place(const MethodEntry& method, const Load& load) const {
 }
 
 std::size_t WorkerQueue::idle_workers() const {
-  return workers_ - std::min(workers_, running_);
+  return workers_ - std::min(workers_, running_ - std::min(running_, waiting_workers_));
 }
 
 std::size_t WorkerQueue::runnable(const MethodEntry& method, const Load& load) {

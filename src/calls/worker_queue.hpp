@@ -36,6 +36,8 @@ class WorkerQueue {
   /// A call that next() gave runs no longer. True when another of its method may now run that could not
   /// before.
   bool ended(const MethodEntry& method, TimePoint now);
+  /// Sets how many of the running calls wait for calls of their own: other workers run in their place.
+  void workers_wait(std::size_t count) { waiting_workers_ = count; }
   /// Takes `call` out. False when it does not wait here any more.
   bool remove(ServedCall& call);
 
@@ -69,6 +71,7 @@ class WorkerQueue {
   const std::size_t workers_;
   std::size_t calls_ = 0;
   std::size_t running_ = 0;
+  std::size_t waiting_workers_ = 0;
   ServiceTime time_;
   std::unordered_map<std::uint64_t, Lane> lanes_;
   /// Lanes with calls; the first is next.

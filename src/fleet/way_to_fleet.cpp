@@ -10,6 +10,7 @@
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 #include "weft/detail/runtime/thread_signal.hpp"
+#include "weft/detail/runtime/worker_wait.hpp"
 
 namespace weft::detail {
 
@@ -74,6 +75,12 @@ Status WayToFleet::wait(ToldTask& call, const FleetCallOptions& options, const s
     Status stopped = to_status(CancelReason::kRequested);
     stopped.mark_unprocessed();
     return stopped;
+  }
+  const WorkerWait waits;
+  if (!waits.refusal().ok()) {
+    Status refusal = waits.refusal();
+    refusal.mark_unprocessed();
+    return refusal;
   }
   const bool waits_in_any_case = names_memory(options);
   Deadline until;

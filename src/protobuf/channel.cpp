@@ -12,6 +12,7 @@
 #include "protobuf/channel_call.hpp"
 #include "protobuf/described_method.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
+#include "weft/detail/runtime/worker_wait.hpp"
 
 namespace weft::protobuf {
 
@@ -199,6 +200,8 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
           return call != nullptr ? call->begin(std::move(*kept), *response, done) : done->Run();
         });
   }
+  const weft::detail::WorkerWait waits;
+  if (!waits.refusal().ok()) return ours != nullptr ? ours->fail(waits.refusal()) : void();
   const auto blocking = std::make_shared<BlockingDone>();
   // Once the work is posted, channel and client may end.
   const Deadline at_most = waiting_deadline(ours != nullptr ? ours->options() : CallOptions{}, *maker_);

@@ -60,10 +60,16 @@ class Loop::Seat {
     TurnGuard::leave_to_parents();
     loop_.mailbox_->open();
     before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
+    WEFT_ASSERT(
+        before_ == nullptr || before_ == detail::LoopUse::this_thread() || loop_.foreign_ ||
+            loop_.mailbox_->in_child(),
+        "a loop was driven while another thread runs it: write loop.post(...), or start a loop of this "
+        "thread's own");
   }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
   ~Seat() {
+    loop_.turn_time_.rest();
     if (!loop_.foreign_) loop_.mailbox_->use().set_run_by(before_);
   }
 
@@ -202,7 +208,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
 // needs a full turn.
 bool Loop::may_be_quick() const noexcept {
   if (!real_time_ || budget_left_ == 0 || options_.mode == WaitMode::kWait) return false;
-  if (turn_time_.has_later()) return false;
+  if (turn_time_.has_later() || turn_time_.is_close()) return false;
   return options_.mode == WaitMode::kBusy || turn_time_.was_active_within(options_.spin);
 }
 
@@ -256,7 +262,7 @@ std::size_t Loop::dispatch_events(Duration timeout) {
   const std::span<const detail::FdEvent> events = fds_->wait(timeout);
   if (timeout > Duration::zero()) {
     mailbox_->awake();
-    turn_time_.begin();
+    turn_time_.go_on();
   }
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
@@ -283,6 +289,7 @@ std::size_t Loop::end_report(std::uint64_t token) {
 
 // A few coroutines are not worth a reading of the clock. With many, an old turn still runs a few.
 std::size_t Loop::run_ready_within_budget() {
+  turn_time_.look_if_close();  // earlier work is not charged to coroutines
   std::size_t ran = run_entered(std::min(budget_left_, turn_time_.pieces_left()));
   budget_left_ -= ran;
   std::size_t total = ran;
@@ -297,6 +304,7 @@ std::size_t Loop::run_ready_within_budget() {
     budget_left_ -= ran;
     total += ran;
   }
+  turn_time_.look_if_close();
   return total;
 }
 

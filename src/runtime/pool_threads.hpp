@@ -28,6 +28,7 @@ class WorkerJobs {
 
   WorkerJob* next() noexcept;
   bool ended(const WorkerJob&) noexcept;
+  void waits(std::size_t count) noexcept { waiting_threads_ = count; }
   /// Gives nothing; a job keeps its outcome itself.
   static std::nullptr_t run(WorkerJob& job) noexcept {
     job.run();
@@ -38,6 +39,7 @@ class WorkerJobs {
  private:
   const std::size_t jobs_max_;
   const std::size_t threads_;
+  std::size_t waiting_threads_ = 0;
   IntrusiveList<WorkerJob, WorkerJobTag> waiting_;
   WorkerPoolStats stats_;
   bool ended_ = false;

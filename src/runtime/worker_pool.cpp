@@ -27,7 +27,7 @@ std::string worker_thread_name(const std::string& name, unsigned number) {
 
 WorkerJobs::Added WorkerJobs::add(WorkerJob& job) noexcept {
   if (ended_) return Added::kEnded;
-  const std::size_t idle = threads_ - std::min(threads_, stats_.running);
+  const std::size_t idle = threads_ - std::min(threads_, stats_.running - waiting_threads_);
   if (stats_.waiting >= idle && stats_.waiting - idle >= jobs_max_) {
     ++stats_.refused;
     return Added::kFull;
@@ -76,20 +76,23 @@ Status misuse(std::string_view option) {
           }};
 }
 
+Status too_many(std::string_view option, unsigned threads) {
+  return {StatusCode::kInvalidArgument, Layer::kRuntime, [option, threads] {
+            return "WorkerPoolOptions::" + std::string{option} + ": " + std::to_string(threads) +
+                   " threads are more than any use; was it negative?";
+          }};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options) {
   if (options.threads == 0) return misuse("threads");
   if (options.queue_max == 0) return misuse("queue_max");
-  if (options.threads > detail::kWorkerThreadsMax) {
-    return Status{StatusCode::kInvalidArgument, Layer::kRuntime, [&] {
-                    return "WorkerPoolOptions::threads: " + std::to_string(options.threads) +
-                           " threads are more than any use; was it negative?";
-                  }};
-  }
+  if (options.threads > detail::kWorkerThreadsMax) return too_many("threads", options.threads);
+  if (options.threads_max > detail::kWorkerThreadsMax) return too_many("threads_max", options.threads_max);
   try {
     auto threads = std::make_shared<detail::PoolThreads>(options.queue_max, options.threads);
-    Result<void> started = threads->start(options.threads, options.name);
+    Result<void> started = threads->start(options.threads, options.threads_max, options.name);
     if (!started.ok()) return std::move(started).status();
     return std::unique_ptr<WorkerPool>{new WorkerPool{std::move(threads)}};
   } catch (const std::bad_alloc&) {
@@ -100,6 +103,9 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options)
 WorkerPool::WorkerPool(std::shared_ptr<detail::PoolThreads> threads) : threads_(std::move(threads)) {}
 
 WorkerPool::~WorkerPool() {
+  WEFT_ASSERT(!threads_->are_run_here(),
+              "a WorkerPool was destroyed by a function that runs on it, and would wait for that function: "
+              "destroy the pool on another thread");
   if (!threads_->in_child()) {
     // One by one: while it waits in a list its coroutine may take it out, under the lock.
     const auto first = [](detail::WorkerJobs& jobs) { return jobs.end(); };

@@ -28,6 +28,10 @@ namespace {
 constexpr FixedFailure kStartedTwice{StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
                                      "a server is started once; make another one"};
 
+constexpr const char* kWaitsForItself =
+    "a handler that waits for its own server's end, or destroys the server, would "
+    "never end: call stop(), and wait where run() or start() was called";
+
 // An `accept` that throws admits no one.
 bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
   try {
@@ -155,7 +159,8 @@ Result<void> CallServer::State::start(PeerBoard& peers) {
 
 Result<void> CallServer::State::make_threads(PeerBoard& peers) {
   if (methods_.has_blocking()) {
-    auto workers = CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
+    auto workers =
+        CallWorkers::start(options_.worker_threads, options_.worker_threads_max, options_.worker_queue_max);
     if (!workers.ok()) return std::move(workers).status();
     workers_ = std::move(*workers);
   }
@@ -279,19 +284,20 @@ void CallServer::State::release() {
 
 void CallServer::State::wait() {
   if (phase_ == Phase::kNew) return;
+  WEFT_ASSERT(workers_ == nullptr || !workers_->are_run_here(), kWaitsForItself);
   if (!loops_.have_threads()) {
     WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
     while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
   }
-  WEFT_ASSERT(!loops_.are_run_here(),
-              "a handler that waits for its own server's end, or destroys the server, would "
-              "never end: call stop(), and wait where run() or start() was called");
+  WEFT_ASSERT(!loops_.are_run_here(), kWaitsForItself);
   wait_for_end();
 }
 
 void CallServer::State::wait_for_end() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return phase_ == Phase::kStopping || stopped(); });
+  if (options_.loop_held_from == kNoTimeout) {
+    changed_.wait(lock, [this] { return phase_ == Phase::kStopping || stopped(); });
+  }
   HeldLoops held{logger()};
   while (!changed_.wait_for(lock, HeldLoops::kInterval, [this] { return stopped(); })) {
     lock.unlock();

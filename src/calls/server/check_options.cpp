@@ -42,8 +42,12 @@ Status check_options(const ServerOptions& options, bool blocking) {
   if (status.ok() && blocking) {
     status = check_threads("ServerOptions::worker_threads", options.worker_threads);
   }
+  if (status.ok() && blocking) {
+    status = check_threads("ServerOptions::worker_threads_max", options.worker_threads_max);
+  }
   if (status.ok()) {
-    status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout}});
+    status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout},
+                               {"ServerOptions::loop_held_from", options.loop_held_from}});
   }
   if (status.ok()) status = check_gates(options);
   return status.ok() ? check_limits(options.limits) : status;

@@ -43,12 +43,8 @@ void HeldLoops::look_at(Pulse& pulse, Loop& loop) {
 
 void HeldLoops::report(std::size_t index, const Pulse& pulse, const ServerShard& shard) const noexcept {
   write_line(logger_, LogLevel::kWarning, [&] {
-    const MethodEntry* const method = shard.taken_last();
-    return "the server waits for its loop " + std::to_string(index) + ", which has not turned for " +
-           std::to_string(pulse.looks_missed) + " s; " +
-           (method == nullptr ? std::string{"that loop has taken no call"}
-                              : "the call that the loop took last is one of '" +
-                                    std::string{method->key.name} + "', whose handler may block it");
+    return "loop " + std::to_string(index) + " of the server has not turned for " +
+           std::to_string(pulse.looks_missed) + " s; it is held up by " + shard.suspects_now();
   });
 }
 

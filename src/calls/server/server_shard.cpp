@@ -35,7 +35,9 @@ void note_disagreement(FaultLog& log, Session& session, const Status& why) noexc
 }  // namespace
 
 ServerShard::ServerShard(const Setup& setup)
-    : setup_(setup), place_(std::make_shared<PeerPlace>(setup.loop, sessions_)) {
+    : setup_(setup),
+      holds_(setup.loop, setup.logger, setup.methods, host_.calls),
+      place_(std::make_shared<PeerPlace>(setup.loop, sessions_)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
   host_.workers = setup.workers;
@@ -53,6 +55,7 @@ ServerShard::~ServerShard() {
 }
 
 void ServerShard::adopt(std::unique_ptr<Incoming> incoming) noexcept {
+  if (setup_.options.loop_held_from != kNoTimeout) holds_.watch(setup_.options.loop_held_from);
   try {
     begin_session(*incoming);
   } catch (const std::bad_alloc&) {
@@ -180,18 +183,12 @@ void ServerShard::check_stopped() {
   if (stopped_) std::exchange(stopped_, {})();
 }
 
-const MethodEntry* ServerShard::taken_last() const noexcept {
-  for (const MethodEntry& method : setup_.methods.entries()) {
-    if (host_.calls.was_last(method)) return &method;
-  }
-  return nullptr;
-}
-
 void ServerShard::count(ServerStats& stats) const {
   stats.calls += host_.calls.taken();
   stats.calls_running += host_.running.get();
   stats.frames_skipped += host_.frames_skipped.get();
   stats.pieces_skipped += host_.pieces_skipped.get();
+  stats.loops_held += holds_.count();
   stats.traffic += host_.traffic.sum();
   for (std::size_t index = 0; index < kRefusalReasons; ++index) {
     const auto reason = static_cast<RefusalReason>(index);

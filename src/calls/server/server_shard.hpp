@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "calls/server/hold_reports.hpp"
 #include "calls/server/peer_place.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
@@ -45,8 +47,8 @@ class ServerShard final : private SessionOwner, private Timer {
     sessions_.clear();
     graveyard_.clear();
   }
-  /// Returns the method of the request that was taken last, or null. Thread: any.
-  const MethodEntry* taken_last() const noexcept;
+  /// Says what may hold the loop up now. Thread: any. Throws std::bad_alloc.
+  std::string suspects_now() const { return holds_.suspects_now(); }
   /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
   void count(ServerStats& stats) const;
 
@@ -75,6 +77,7 @@ class ServerShard final : private SessionOwner, private Timer {
 
   Setup setup_;
   CallsHost host_;
+  HoldReports holds_;
   SessionList sessions_;
   SessionList graveyard_;
   const std::shared_ptr<PeerPlace> place_;

@@ -10,6 +10,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/runtime/worker_wait.hpp"
 
 namespace weft::detail {
 
@@ -50,9 +51,11 @@ class ExchangeState {
   template <typename Ready>
   void wait(Lock& lock, SleepingThread& thread, Ready ready) noexcept {
     check_alone(thread);
-    while (!ready()) {
-      if (!thread.block(lock, until_) && !ready()) return give_up_late(lock);
-    }
+    if (ready()) return;
+    if (!is_callers_) return block_until(lock, thread, ready);
+    const WorkerWait waits;
+    if (!waits.refusal().ok()) return give_up(lock, waits.refusal());
+    block_until(lock, thread, ready);
   }
   /// Notifies the loop, unless a notification is pending or the stream has ended. Releases the lock
   /// meanwhile.
@@ -74,6 +77,9 @@ class ExchangeState {
   /// A thread that still waits after `until` ends the stream, because its loop does not respond. Call before
   /// another thread has access to this object.
   void expect_end_by(Deadline until) noexcept { until_ = until; }
+  /// Threads on this side made the call, so a worker that waits here is replaced (WorkerWait). Called before
+  /// another thread has this object.
+  void set_callers() noexcept { is_callers_ = true; }
   void set_terms(StreamTerms terms) noexcept { terms_ = std::move(terms); }
   /// Reports that the posted node has returned. Call this before looking at the exchange: a look for another
   /// reason leaves the node posted.
@@ -90,6 +96,12 @@ class ExchangeState {
   virtual void post() noexcept = 0;
 
   static void check_alone(const SleepingThread& thread) noexcept;
+  template <typename Ready>
+  void block_until(Lock& lock, SleepingThread& thread, Ready ready) noexcept {
+    while (!ready()) {
+      if (!thread.block(lock, until_) && !ready()) return give_up_late(lock);
+    }
+  }
   void give_up_late(Lock& lock) noexcept;
 
   mutable std::mutex mutex_;
@@ -98,6 +110,7 @@ class ExchangeState {
   Deadline until_;
   bool posted_ = false;
   bool asks_no_more_ = false;
+  bool is_callers_ = false;
   const ForkMark made_in_;
 };
 

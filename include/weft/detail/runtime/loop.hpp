@@ -89,6 +89,7 @@ class Loop : public detail::Executor {
   /// Returns the time of the turn, for code whose work may fill one: it records its work there, and postpones
   /// the rest when it is too much.
   detail::TurnTime& turn_time() noexcept { return turn_time_; }
+  const detail::TurnTime& turn_time() const noexcept { return turn_time_; }
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
   detail::RandomNumbers& random() noexcept { return random_; }
   detail::ChunkPool& chunks() noexcept { return chunks_; }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 
 #include "weft/detail/base/intrusive_list.hpp"
@@ -10,6 +12,7 @@
 #include "weft/detail/runtime/absence.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/company.hpp"
+#include "weft/detail/runtime/held_loop.hpp"
 
 namespace weft::detail {
 
@@ -18,6 +21,10 @@ namespace weft::detail {
 /// Reading the clock for each small piece of work (a frame, a coroutine) would cost a good part of the piece.
 /// So pieces are counted, and the clock is read after a number of them: one at first, up to kPiecesMax while
 /// they are short, fewer where earlier pieces took longer than kBetweenLooks.
+///
+/// The times between these readings also tell whether a piece held the loop up (HeldLoopWatch). The first one
+/// that did may have been any of several. For kLooksCloselyFor after it the clock is read after each piece,
+/// so that the next one is known.
 ///
 /// Thread: the loop's.
 class TurnTime {
@@ -28,13 +35,26 @@ class TurnTime {
   static constexpr Duration kBetweenLooks = std::chrono::microseconds{50};
   /// A turn that is so old begins nothing new that can wait, and looks at the timers.
   static constexpr Duration kOld = std::chrono::milliseconds{1};
+  static constexpr Duration kLooksCloselyFor = std::chrono::seconds{10};
 
   explicit TurnTime(Clock& clock) noexcept : clock_(clock) {}
 
-  /// A turn begins, or goes on after it slept.
+  /// A turn begins right behind the last one, unless rest() came in between.
   void begin() noexcept {
-    began_ = now_ = clock_.now();
-    old_ = false;
+    const TimePoint now = clock_.now();
+    if (now - looked_ >= held_from_) [[unlikely]] {
+      was_held(now - looked_);
+    }
+    begin_at(now);
+  }
+  /// The turn goes on after it slept.
+  void go_on() noexcept { begin_at(clock_.now()); }
+  /// The loop is not driven for a while.
+  void rest() noexcept {
+    if (held_from_ != Duration::max()) [[unlikely]] {
+      look();
+    }
+    looked_ = TimePoint::max();
   }
   /// The time as of the last look.
   TimePoint now() const noexcept { return now_; }
@@ -68,6 +88,23 @@ class TurnTime {
   /// The turn had lasted so long when the clock was looked at last.
   bool has_lasted(Duration time) const noexcept { return now_ - began_ >= time; }
 
+  /// Notes that the work of `what` was begun, for HeldLoop. Thread of begun_last(): any.
+  void note_begun(const void* what) noexcept { begun_last_.store(what, std::memory_order_relaxed); }
+  const void* begun_last() const noexcept { return begun_last_.load(std::memory_order_relaxed); }
+  /// Tells `watch` of each time of at least `from`, or of another watch's time that is shorter.
+  void watch_holds(HeldLoopWatch& watch, Duration from) noexcept {
+    held_from_ = std::min(held_from_, from);
+    watches_.push_back(watch);
+  }
+  /// A piece held the loop up lately.
+  bool is_close() const noexcept { return close_; }
+  /// Reads the clock before other work begins, if a piece held the loop up lately.
+  void look_if_close() noexcept {
+    if (close_) [[unlikely]] {
+      look();
+    }
+  }
+
   /// Knows whether the loop was recently blocked, for code that judges a peer by time.
   Absence& absence() noexcept { return absence_; }
   /// Knows whether other frames would wait behind a long transfer.
@@ -97,25 +134,47 @@ class TurnTime {
   using Nodes = IntrusiveList<Ready, ReadyTag>;
 
   [[gnu::cold]] [[gnu::noinline]] void look() noexcept {
-    const TimePoint since = std::max(looked_, began_);  // not the time between turns
-    const Duration took = read() - since;
+    const Duration took = read() - looked_;
     looked_ = now_;
-    if (took > kBetweenLooks) {
+    if (took >= held_from_) was_held(took);
+    note_begun(nullptr);
+    if (close_) {
+      close_ = now_ < close_until_;
+      pieces_ = 1;
+    } else if (took > kBetweenLooks) {
       pieces_ = std::max<std::size_t>(pieces_ / 2, 1);
     } else if (took < kBetweenLooks / 2) {
       pieces_ = std::min(pieces_ * 2, kPiecesMax);
     }
     left_ = pieces_;
   }
+  void begin_at(TimePoint now) noexcept {
+    began_ = looked_ = now_ = now;
+    old_ = false;
+    note_begun(nullptr);
+  }
+  [[gnu::cold]] [[gnu::noinline]] void was_held(Duration lasted) noexcept {
+    const HeldLoop held{lasted, begun_last(), close_};
+    watches_.for_each([&held](HeldLoopWatch& watch) { watch.on_held(held); });
+    close_ = true;
+    close_until_ = clock_.now() + kLooksCloselyFor;
+    pieces_ = left_ = 1;
+  }
 
   Clock& clock_;
   TimePoint began_{};
-  TimePoint looked_{};
+  /// Beginning of the time that the next look measures; the maximum between two drives of the loop.
+  TimePoint looked_ = TimePoint::max();
   TimePoint now_{};
   TimePoint active_{};
   std::size_t pieces_ = 1;
   std::size_t left_ = 1;
   bool old_ = false;
+  bool close_ = false;
+  TimePoint close_until_{};
+  Duration held_from_ = Duration::max();
+  std::atomic<const void*> begun_last_ = nullptr;
+  IntrusiveList<HeldLoopWatch, HeldLoopTag> watches_;
   Absence absence_;
   Company company_;
   Nodes later_;

@@ -21,6 +21,10 @@ struct WorkerPoolOptions {
   std::string name = "weft-work";
   /// Number of threads, above zero.
   unsigned threads = 4;
+  /// Maximum number of threads, including replacements for threads that wait for a call of their own
+  /// (weft::blocking, BlockingClient). When all but one wait, a further such call fails with
+  /// kResourceExhausted. No more than `threads`: none is added, and no call fails for that.
+  unsigned threads_max = 256;
   /// Work that may wait for a thread, beside what an idle one is about to take; more is refused with
   /// kResourceExhausted. Above zero.
   std::size_t queue_max = 4096;

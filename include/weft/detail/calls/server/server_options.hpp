@@ -40,6 +40,11 @@ struct ServerOptions {
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
   /// above zero.
   unsigned worker_threads = 4;
+  /// Maximum number of these threads, including replacements for threads whose handlers wait for a
+  /// call that they made (BlockingClient, weft::blocking, a stub of Protocol Buffers). When all but one wait,
+  /// a further such call fails at once with kResourceExhausted. No more than worker_threads: no thread is
+  /// added, and no call fails for that.
+  unsigned worker_threads_max = 256;
   /// Maximum number of blocking calls that wait for a worker, not counting the calls that an idle worker is
   /// about to take. A call above the limit is refused with kResourceExhausted; instead of it, the oldest call
   /// of a connection that holds more than its share of the places may be refused. Above zero if there is a
@@ -78,6 +83,10 @@ struct ServerOptions {
   /// Adds checksums to every frame, in both directions, if either side requests them; a wrong one ends the
   /// connection.
   bool checksums = false;
+  /// A loop that is held up for so long by one handler, or by something else that runs on it, says so in the
+  /// log with the name of the method, at most once a second; ServerStats::loops_held counts. kNoTimeout:
+  /// never. Above zero.
+  Duration loop_held_from = std::chrono::milliseconds{200};
   RpcLimits limits{};
   Logger* logger = nullptr;
 };
@@ -95,6 +104,7 @@ struct ServerStats {
   std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
   std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
   ConnectionStats traffic;            ///< of all connections, including ended ones
+  std::uint64_t loops_held = 0;       ///< times that a loop was held up: ServerOptions::loop_held_from
   std::vector<MethodStats> methods;   ///< as they were registered
 };
 
