@@ -38,6 +38,7 @@ void CallClient::close() {
 }
 
 Result<MemoryLease> CallClient::register_memory(MutableBytes memory) const {
+  check_thread(loop());
   return core_->register_memory(memory);
 }
 

@@ -39,6 +39,7 @@ void CallPool::close() {
 }
 
 Result<MemoryLease> CallPool::register_memory(MutableBytes memory) const {
+  check_thread(loop());
   return core_->register_memory(memory);
 }
 
