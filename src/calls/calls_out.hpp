@@ -37,7 +37,8 @@ struct CallPlaces {
 /// their id. An answer to an exchange that has ended is dropped and counted.
 class CallsOut {
  public:
-  explicit CallsOut(Session& session) : session_(session), room_(session) {}
+  /// Both outlive the object; `process` pays for the table.
+  CallsOut(Session& session, LocalBudget& process) : session_(session), room_(session), table_(&process) {}
 
   /// Gives `call` an id and queues its request.
   Begun begin(PendingCall& call, std::size_t body_bytes);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/detail/calls/exchange.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/wire/frame.hpp"
 
 namespace weft::detail {
@@ -16,7 +17,18 @@ namespace weft::detail {
 /// that the peer never saw.
 class ExchangeTable {
  public:
-  /// Makes room for one more, if there is none. False when memory is out.
+  /// Slots that are not charged: about as much memory as a connection takes in any case.
+  static constexpr std::size_t kUnchargedSlots = 1024;
+
+  /// Charges its memory to `process`, which outlives it. Null: it charges nothing.
+  explicit ExchangeTable(LocalBudget* process = nullptr) noexcept : process_(process) {}
+  ~ExchangeTable() {
+    if (process_ != nullptr) process_->release(charged_);
+  }
+  ExchangeTable(const ExchangeTable&) = delete;
+  ExchangeTable& operator=(const ExchangeTable&) = delete;
+
+  /// Makes room for one more, if there is none. False when memory is out, or its budget.
   bool has_slot() noexcept { return first_free_ != kNoSlot || add_slot(); }
   /// Gives `exchange`, which begins at `position` of the byte stream, an id. has_slot() is asked before.
   std::uint64_t enter(Exchange& exchange, std::uint64_t position) {
@@ -70,6 +82,8 @@ class ExchangeTable {
   std::uint32_t abandoned() const { return abandoned_; }
   /// Exchanges that were entered so far.
   std::uint64_t entered() const { return entered_; }
+  /// Exchanges that have ended by an answer, a late one too, or with the connection.
+  std::uint64_t ended() const { return entered_ - size_ - abandoned_; }
 
   /// Removes up to `left` exchanges that begin at `position` or later from the table, starting at slot
   /// `index`. Passes each, with its position, to `visit`, which may enter new ones or let others leave.
@@ -110,8 +124,11 @@ class ExchangeTable {
   }
   [[gnu::cold]] void free_abandoned(Slot& slot, std::uint32_t index) noexcept;
   [[gnu::cold]] bool add_slot() noexcept;
+  bool grow() noexcept;
 
   std::vector<Slot> slots_;
+  LocalBudget* const process_;
+  std::size_t charged_ = 0;
   std::uint32_t first_free_ = kNoSlot;
   std::uint32_t size_ = 0;
   std::uint32_t abandoned_ = 0;

@@ -18,10 +18,6 @@ constexpr std::size_t kStep = 4 * 1024;
 constexpr FixedFailure kNoMemoryForFrame{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a frame"};
 
-std::size_t charge_for(std::size_t held) {
-  return held <= kUncharged ? 0 : held;
-}
-
 }  // namespace
 
 FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalBudget& process)
@@ -86,6 +82,20 @@ bool FrameOutput::find_room() noexcept {
   return false;
 }
 
+std::size_t FrameOutput::charge_for(std::size_t held) const noexcept {
+  return held <= kUncharged && !charges_first_chunk_ ? 0 : held;
+}
+
+// The first chunks of many peers that read nothing could fill the memory: an eighth is left to calls.
+bool FrameOutput::begin_charging_first_chunk() noexcept {
+  const std::size_t free = process_.free();
+  if (free < kUncharged || free - kUncharged < process_.shared()->limit() / 8) return false;
+  charges_first_chunk_ = true;
+  if (reserve(1)) return true;
+  charges_first_chunk_ = false;
+  return false;
+}
+
 // Charges the memory in use, and the chunk that `bytes` more would take.
 bool FrameOutput::reserve(std::size_t bytes, std::size_t kept) noexcept {
   const std::size_t wanted = charge_for(outbox_.held_bytes(bytes) + kept);
@@ -106,12 +116,16 @@ void FrameOutput::crowd(bool crowded) noexcept {
   room_ = 0;
 }
 
-void FrameOutput::drained() noexcept {
+void FrameOutput::give_back_unused() noexcept {
+  if (outbox_.empty()) charges_first_chunk_ = false;
   const std::size_t wanted = charge_for(outbox_.held_bytes());
-  if (wanted < charged_) {
-    process_.release(charged_ - wanted);
-    charged_ = wanted;
-  }
+  if (wanted >= charged_) return;
+  process_.release(charged_ - wanted);
+  charged_ = wanted;
+}
+
+void FrameOutput::drained() noexcept {
+  give_back_unused();
   if (is_crowd_over_) crowded_ = false;
   if (!crowded_ && !shut_) room_ = std::min(kSmallBytes, high_water_) + 1;
   full_at_ = high_water_;

@@ -16,7 +16,8 @@ namespace weft::detail {
 /// Writes the frames of one session into the outbox of its connection, and limits the queued bytes: by the
 /// high-water mark, and by the process's memory. Queued chunks are charged, each before it is written to, and
 /// released when the outbox has drained. A single chunk is not charged, so that small frames are written
-/// without access to a budget. Attachments are not charged, because their memory belongs to their owners.
+/// without access to a budget, unless charge_first_chunk() asks for it. Attachments are not charged, because
+/// their memory belongs to their owners.
 /// Thread: the connection's loop.
 class FrameOutput {
  public:
@@ -87,6 +88,11 @@ class FrameOutput {
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written, and for `kept`
   /// bytes that are kept elsewhere for it. False when there is none.
   bool reserve(std::size_t bytes, std::size_t kept = 0) noexcept;
+  /// Charges the first chunk too, until the outbox is empty: for a request to a peer that may never read it.
+  /// Returns false, and has changed nothing, when the budget has no memory for the chunk.
+  bool charge_first_chunk() noexcept { return charges_first_chunk_ || begin_charging_first_chunk(); }
+  /// Gives back reserved memory of frames that were not written, or that have left.
+  void give_back_unused() noexcept;
   /// Sets whether too many attachments of answers are queued to create further ones, even if the outbox is
   /// nearly empty. After a change to false FrameSink::on_drained() follows.
   void crowd(bool crowded) noexcept;
@@ -100,6 +106,8 @@ class FrameOutput {
 
  private:
   bool find_room() noexcept;
+  bool begin_charging_first_chunk() noexcept;
+  std::size_t charge_for(std::size_t held) const noexcept;
   std::byte* close_for_memory();
 
   Connection& connection_;
@@ -117,6 +125,7 @@ class FrameOutput {
   bool crowded_ = false;
   bool shut_ = false;
   bool is_crowd_over_ = true;
+  bool charges_first_chunk_ = false;
 };
 
 }  // namespace weft::detail

@@ -18,6 +18,11 @@ constexpr FixedFailure kPeerGone{StatusCode::kUnavailable, Layer::kRpc, Retry::k
 constexpr FixedFailure kPeerLeaves{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
                                    "the peer's connection is ending and takes no new calls", true};
 
+constexpr FixedFailure kNoMemoryForPeer{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "requests to peers that wait to be sent fill this side's memory, or this peer's share of it "
+    "(process_memory_max)"};
+
 }  // namespace
 
 /// Calls that wait for room at the peer's connection.
@@ -34,7 +39,6 @@ const std::shared_ptr<PeerTarget>& PeerTarget::of(Session& session) {
   made->waiting_ = std::make_unique<PeerWaiting>();
   made->index_ = session.setup().host.peers;
   made->session_ = &session;
-  made->choose_open_session();
   target = std::move(made);
   return target;
 }
@@ -70,9 +74,7 @@ bool PeerTarget::has_room() const {
 Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_bytes) {
   if (session_ == nullptr) return call.refuse(Status::of<kPeerGone>());
   if (!takes_calls()) return call.refuse(Status::of<kPeerLeaves>());
-  if (waiting_->calls.empty() && has_room()) {
-    return session_->calls_out().begin(call, body_bytes);
-  }
+  if (waiting_->calls.empty() && has_room()) return begin_on_session(call, body_bytes);
   const RpcLimits& limits = session_->limits();
   if (body_bytes > limits.body_bytes_max) {
     return call.refuse(over_limit("a request", body_bytes, limits.body_bytes_max, "this side's", kRaiseBody));
@@ -82,17 +84,20 @@ Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_byte
                         "too many calls wait for room at the peer already (calls_waiting_max)"});
   }
   waiting_->calls.add(call);
-  set_open_session(nullptr);
   return call.wait();
+}
+
+// A peer need not read requests, so each request pays for all memory in which it waits.
+Begun PeerTarget::begin_on_session(PendingCall& call, std::size_t body_bytes) {
+  FrameOutput& output = session_->output();
+  if (!output.charge_first_chunk()) return call.refuse(Status::of<kNoMemoryForPeer>());
+  const Begun begun = session_->calls_out().begin(call, body_bytes);
+  if (begun.has_ended()) output.give_back_unused();
+  return begun;
 }
 
 void PeerTarget::withdraw(PendingCall& call) noexcept {
   waiting_->calls.remove(call);
-  choose_open_session();
-}
-
-void PeerTarget::choose_open_session() {
-  set_open_session(waiting_->calls.empty() ? session_ : nullptr);
 }
 
 void PeerTarget::on_room() {
@@ -101,9 +106,13 @@ void PeerTarget::on_room() {
   }
   if (!takes_calls()) return waiting_->calls.fail(Status::of<kPeerLeaves>());
   while (!waiting_->calls.empty() && has_room()) {
-    waiting_->calls.take().begin_waiting(session_->calls_out());
+    PendingCall& call = waiting_->calls.take();
+    if (!session_->output().charge_first_chunk()) {
+      call.fail(Status::of<kNoMemoryForPeer>());
+      continue;
+    }
+    call.begin_waiting(session_->calls_out());
   }
-  choose_open_session();
 }
 
 void PeerTarget::end() noexcept {

@@ -158,6 +158,7 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
     : setup_(setup),
       connection_(std::move(connection)),
       output_(*connection_, setup.limits, *setup.host.memory),
+      out_(*this, *setup.host.memory),
       in_(*this, setup_.host, connection_id) {
   setup_.host.traffic.join(*this);
 }

@@ -191,7 +191,7 @@ class Session final : public ListHook<SessionTag>,
   OutgoingTransfers transfers_{*connection_, output_};
   SessionStreams streams_{*this, output_};
   PeerSeat seat_;
-  CallsOut out_{*this};
+  CallsOut out_;
   CallsIn in_;
   std::unique_ptr<RequestsPutOff> put_off_;
   /// Null unless there are some.

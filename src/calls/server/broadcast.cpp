@@ -14,6 +14,16 @@ namespace weft::detail {
 
 namespace {
 
+/// Charge of a call to one peer: its record, and its slot in the table of its connection.
+constexpr std::size_t kCallBytes = sizeof(BroadcastCall) + 32;
+/// Turns in succession for which a broadcast without memory waits until its queued requests have left. The
+/// first may be the rest of a turn that has not sent anything yet.
+constexpr int kTurnsWithoutMemoryMax = 2;
+
+constexpr FixedFailure kNoMemoryForBroadcast{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "the server's memory (process_memory_max) has no room for the arguments of a broadcast"};
+
 /// A broadcast on its way to one loop.
 class BroadcastWork final : public PeerWork {
  public:
@@ -59,9 +69,16 @@ Broadcast::Broadcast(const MethodKey& method, const BroadcastOptions& options, s
   options_.tag = tag_;
 }
 
-Broadcast::~Broadcast() = default;
+Broadcast::~Broadcast() {
+  if (memory_ != nullptr) memory_->release(body_.size());
+}
 
-void Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline) {
+Status Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline) {
+  std::shared_ptr<MemoryBudget> memory = board.memory();
+  if (memory != nullptr) {
+    if (!memory->try_reserve(body_.size())) return Status::of<kNoMemoryForBroadcast>();
+    memory_ = std::move(memory);
+  }
   const Duration left = deadline.is_infinite() ? Duration::max() : deadline.remaining(home.now());
   options_.timeout = std::min(options_.timeout, left);
   return_ = std::make_unique<Return>();
@@ -77,6 +94,7 @@ void Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadlin
     waiter_ = nullptr;
     throw;
   }
+  return {};
 }
 
 void Broadcast::add(const BroadcastOutcome& of_loop) noexcept {
@@ -85,6 +103,7 @@ void Broadcast::add(const BroadcastOutcome& of_loop) noexcept {
     outcome_.answered += of_loop.answered;
     outcome_.failed += of_loop.failed;
     outcome_.behind += of_loop.behind;
+    outcome_.silent += of_loop.silent;
   }
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) return_->send(shared_from_this());
 }
@@ -97,7 +116,9 @@ bool BroadcastAwaiter::begin(CancelScope* scope) noexcept {
     return false;
   }
   try {
-    broadcast_->begin(*board_, *home_, resumption_, scope != nullptr ? scope->deadline() : Deadline{});
+    failure_ =
+        broadcast_->begin(*board_, *home_, resumption_, scope != nullptr ? scope->deadline() : Deadline{});
+    if (!failure_.ok()) return false;
   } catch (const std::bad_alloc&) {
     failure_ = Status::of<kOutOfMemory>();
     return false;
@@ -113,13 +134,19 @@ void BroadcastAwaiter::on_cancel(CancelReason reason) noexcept {
   home_->schedule(resumption_);
 }
 
-BroadcastCall::BroadcastCall(BroadcastPart& part)
-    : PendingCall(part, part.whole().method(), nullptr), part_(part) {}
+BroadcastCall::BroadcastCall(BroadcastPart& part, Session& session, bool awaited)
+    : PendingCall(part, part.whole().method(), nullptr), part_(part), session_(session), awaited_(awaited) {}
 
-void BroadcastCall::send(CallsOut& out, Deadline deadline) noexcept {
+void BroadcastCall::send(Deadline deadline) noexcept {
   set_waiter(&ended_);
   limit(deadline);
-  begin_waiting(out);
+  begin_waiting(session_.calls_out());
+}
+
+// Only its deadline cancels it.
+void BroadcastCall::on_cancel(CancelReason reason) noexcept {
+  session_.seat().fell_silent(session_.calls_out().table().ended());
+  PendingCall::on_cancel(reason);
 }
 
 std::size_t BroadcastCall::body_bytes() const {
@@ -133,12 +160,14 @@ void BroadcastCall::encode_body(std::byte* to) const {
 
 void BroadcastCall::Ended::run(Ready* node) noexcept {
   BroadcastCall& call = static_cast<Ended*>(node)->call;
-  call.part_.call_ended(call.take_failure().ok());
+  call.part_.call_ended(call, call.take_failure().ok());
 }
 
 // The outcome of calls that have not ended will not be known: they count as failed.
 BroadcastPart::~BroadcastPart() {
-  if (share_ != nullptr) share_->outcome.failed += left_;
+  if (share_ != nullptr) share_->outcome.failed += awaited_;
+  calls_.clear();
+  if (process_ != nullptr) process_->release(charged_);
 }
 
 Begun BroadcastPart::begin_without_session(PendingCall& call, std::size_t) {
@@ -147,6 +176,7 @@ Begun BroadcastPart::begin_without_session(PendingCall& call, std::size_t) {
 
 void BroadcastPart::run(std::unique_ptr<Broadcast::Share> share, PeerPlace& place) noexcept {
   share_ = std::move(share);
+  whole_ = share_->whole;
   deadline_ = Deadline::after(loop().read_clock(), whole().options().timeout);
   place.begin(*this);
   call_more();
@@ -155,13 +185,30 @@ void BroadcastPart::run(std::unique_ptr<Broadcast::Share> share, PeerPlace& plac
 void BroadcastPart::call_more() noexcept {
   TurnTime& turn = loop().turn_time();
   while (Session* session = next()) {
-    if (is_addressed(*session)) call(*session);
+    if (is_addressed(*session) && !call(*session)) {
+      if (waits_for_memory()) {
+        meet_again(*session);
+        return turn.put_off(*this);
+      }
+      ++share_->outcome.failed;
+    }
     turn.did(1);
     if (turn.is_old() && has_next()) return turn.put_off(*this);
   }
   PeerWalk::unlink();  // the answers may take long, and later leavers no longer matter
   has_called_all_ = true;
-  if (left_ == 0) delete this;
+  end_if_complete();
+}
+
+// The requests of this turn hold a chunk each until the end of it, when most of them leave.
+bool BroadcastPart::waits_for_memory() noexcept {
+  return turns_without_memory_++ < kTurnsWithoutMemoryMax;
+}
+
+void BroadcastPart::end_if_complete() noexcept {
+  if (!has_called_all_) return;
+  if (awaited_ == 0) share_.reset();
+  if (running_ == 0) delete this;
 }
 
 void BroadcastPart::on_missed(Session& session) noexcept {
@@ -181,31 +228,58 @@ bool BroadcastPart::is_behind(Session& session) const {
          session.connection().outbox().queued_bytes() > options.queued_bytes_max;
 }
 
-void BroadcastPart::call(Session& session) {
-  if (!session.ready()) {
-    ++share_->outcome.failed;  // it is going
-    return;
+bool BroadcastPart::charge(Session& session) noexcept {
+  LocalBudget& process = *session.setup().host.memory;
+  if (!process.try_reserve(kCallBytes)) return false;
+  if (!session.output().charge_first_chunk()) {
+    process.release(kCallBytes);
+    return false;
+  }
+  process_ = &process;
+  charged_ += kCallBytes;
+  return true;
+}
+
+// A peer that has not answered an earlier call in time may only be slow: the broadcast calls it, without
+// delay for the outcome.
+bool BroadcastPart::call(Session& session) {
+  // Of a connection that is going, and of a broadcast whose time is over, no call could end well.
+  if (!session.ready() || deadline_.expired(loop().now())) {
+    ++share_->outcome.failed;
+    return true;
   }
   const BroadcastOptions& options = whole().options();
   if (is_behind(session)) {
     ++share_->outcome.behind;
-    if (!options.closes_who_is_behind) return;
-    return session.close_with_goaway(
-        {StatusCode::kResourceExhausted, Layer::kRpc, "the peer does not keep up with what is broadcast"});
+    if (options.closes_who_is_behind) {
+      session.close_with_goaway(
+          {StatusCode::kResourceExhausted, Layer::kRpc, "the peer does not keep up with what is broadcast"});
+    }
+    return true;
   }
+  if (!charge(session)) return false;
+  turns_without_memory_ = 0;
+  const bool awaited = !session.seat().is_silent(session.calls_out().table().ended());
   try {
-    calls_.emplace_back(*this);
+    calls_.emplace_back(*this, session, awaited);
   } catch (const std::bad_alloc&) {
+    session.output().give_back_unused();
     ++share_->outcome.failed;
-    return;
+    return true;
   }
-  ++left_;
-  calls_.back().send(session.calls_out(), deadline_);
+  ++running_;
+  ++(awaited ? awaited_ : share_->outcome.silent);
+  calls_.back().send(deadline_);
+  return true;
 }
 
-void BroadcastPart::call_ended(bool succeeded) noexcept {
-  ++(succeeded ? share_->outcome.answered : share_->outcome.failed);
-  if (--left_ == 0 && has_called_all_) delete this;
+void BroadcastPart::call_ended(const BroadcastCall& call, bool succeeded) noexcept {
+  --running_;
+  if (call.is_awaited()) {
+    --awaited_;
+    ++(succeeded ? share_->outcome.answered : share_->outcome.failed);
+  }
+  end_if_complete();
 }
 
 }  // namespace weft::detail

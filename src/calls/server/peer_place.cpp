@@ -60,6 +60,10 @@ std::size_t PeerBoard::count() const noexcept {
   return count;
 }
 
+std::shared_ptr<MemoryBudget> PeerBoard::memory() const noexcept {
+  return places_.empty() ? nullptr : places_.front()->memory();
+}
+
 std::vector<std::shared_ptr<PeerTarget>> PeerBoard::find(std::string_view tag) const {
   std::vector<std::shared_ptr<PeerTarget>> found;
   for (const auto& place : places_) place->index()->find(tag, found);

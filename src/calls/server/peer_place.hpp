@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "calls/peer_index.hpp"
 #include "calls/server/broadcast_part.hpp"
@@ -19,9 +20,9 @@ namespace weft::detail {
 /// exists. Thread: the loop's, except where stated.
 class PeerPlace final {
  public:
-  /// `sessions` are looked at until close().
-  PeerPlace(Loop& loop, SessionList& sessions)
-      : loop_(loop), mailbox_(loop.mailbox()), sessions_(&sessions) {}
+  /// `sessions` are looked at until close(). `memory` pays for requests to them.
+  PeerPlace(Loop& loop, SessionList& sessions, std::shared_ptr<MemoryBudget> memory)
+      : loop_(loop), mailbox_(loop.mailbox()), memory_(std::move(memory)), sessions_(&sessions) {}
   ~PeerPlace() { close(); }
   PeerPlace(const PeerPlace&) = delete;
   PeerPlace& operator=(const PeerPlace&) = delete;
@@ -53,10 +54,12 @@ class PeerPlace final {
   std::size_t count() const noexcept { return count_.get(); }
   const std::shared_ptr<PeerIndex>& index() const noexcept { return index_; }
   Mailbox& mailbox() noexcept { return *mailbox_; }
+  const std::shared_ptr<MemoryBudget>& memory() const noexcept { return memory_; }
 
  private:
   Loop& loop_;
   const std::shared_ptr<Mailbox> mailbox_;
+  const std::shared_ptr<MemoryBudget> memory_;
   /// Null when the shard has ended.
   SessionList* sessions_;
   const std::shared_ptr<PeerIndex> index_ = std::make_shared<PeerIndex>();

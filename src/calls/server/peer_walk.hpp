@@ -47,6 +47,9 @@ class PeerWalk : public ListHook<PeerWalkTag> {
  protected:
   ~PeerWalk() = default;
 
+  /// next() gave `session` last, no session has left since, and next() gives it again.
+  void meet_again(Session& session) noexcept { next_ = &session; }
+
  private:
   /// `session` leaves before it was met.
   virtual void on_missed(Session& session) noexcept = 0;

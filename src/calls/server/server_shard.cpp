@@ -37,7 +37,7 @@ void note_disagreement(FaultLog& log, Session& session, const Status& why) noexc
 ServerShard::ServerShard(const Setup& setup)
     : setup_(setup),
       holds_(setup.loop, setup.logger, setup.methods, host_.calls),
-      place_(std::make_shared<PeerPlace>(setup.loop, sessions_)) {
+      place_(std::make_shared<PeerPlace>(setup.loop, sessions_, setup.memory)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
   host_.workers = setup.workers;

@@ -153,9 +153,9 @@ TEST_F(PeersOfAServer, WhoDoesNotAnswerIsLeftOutAndThenClosed) {
   for (int i = 0; i < 3; ++i) {
     const Result<BroadcastOutcome> outcome = loop().block_on(broadcast(its_server.peers(), options, i));
     EXPECT_EQ(outcome.value().answered, 1u);
-    EXPECT_EQ(outcome.value().failed, 1u);
+    EXPECT_EQ(i == 0 ? outcome.value().failed : outcome.value().silent, 1u);
   }
-  EXPECT_EQ(owed.size(), 3u);
+  EXPECT_TRUE(turn_until(loop(), [&] { return owed.size() == 3; }));
   const Result<BroadcastOutcome> skipped = loop().block_on(broadcast(its_server.peers(), options, 7));
   EXPECT_EQ(skipped.value().behind, 1u);
   EXPECT_EQ(skipped.value().answered, 1u);

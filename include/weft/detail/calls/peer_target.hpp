@@ -51,7 +51,7 @@ class PeerTarget final : public CallTarget {
 
  private:
   Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
-  void choose_open_session();
+  Begun begin_on_session(PendingCall& call, std::size_t body_bytes);
   bool takes_calls() const;
   bool has_room() const;
 

@@ -50,10 +50,10 @@ class Peers {
   }
 
   /// Calls a function of all peers, or of those with a tag: `Result<BroadcastOutcome> outcome = co_await
-  /// server.peers().broadcast<f>(x);`, in a coroutine of any loop. The arguments are encoded once, now. A
-  /// peer that is behind is left out, or closed, by the rule of BroadcastOptions, which come first if there
-  /// are any; so a slow peer costs no more than that, and delays only the outcome, by its answer, which
-  /// arrives within the timeout. Results of the function are not read. Cancel: at once; sent requests are not
+  /// server.peers().broadcast<f>(x);`, in a coroutine of any loop. The arguments are encoded once, now.
+  /// BroadcastOptions, if any, come first. A peer that is behind by their rule is left out, or closed. A slow
+  /// peer delays the outcome by the timeout at most, and not again before it answers anything: see
+  /// BroadcastOutcome::silent. Results of the function are not read. Cancel: at once; sent requests are not
   /// taken back. Errors: the failure of encoding, kCancelled, kDeadlineExceeded, kResourceExhausted without
   /// memory.
   template <auto M, typename... Given>

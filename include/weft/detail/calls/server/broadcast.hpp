@@ -17,6 +17,7 @@
 #include "weft/detail/calls/server/peer_board.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/budget.hpp"
 
 namespace weft {
 class Loop;
@@ -57,9 +58,10 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   };
 
   /// Begins on all loops of `board`; `waiter` is scheduled on `home`, whose turn this is, when all have
-  /// ended, unless forget_waiter() came first. The earlier of deadline and timeout counts. Throws
+  /// ended, unless forget_waiter() came first. The earlier of deadline and timeout counts. The body is
+  /// charged to the server's memory, once for all peers. Fails without room for it, and throws
   /// std::bad_alloc, without scheduling.
-  void begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline);
+  Status begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline);
   /// Thread: home's.
   void forget_waiter() noexcept { waiter_ = nullptr; }
   const BroadcastOutcome& outcome() const noexcept { return outcome_; }
@@ -73,6 +75,8 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
   std::string tag_;
   BroadcastOptions options_;  // its tag is tag_
   const std::vector<std::byte> body_;
+  /// Charged with the body; null before begin().
+  std::shared_ptr<MemoryBudget> memory_;
   std::mutex mutex_;
   BroadcastOutcome outcome_;
   std::atomic<std::size_t> left_ = 0;

@@ -31,8 +31,11 @@ struct BroadcastOutcome {
   std::size_t answered = 0;  ///< ran it, and succeeded
   std::size_t failed = 0;    ///< failed it, did not answer in time, or have gone meanwhile
   std::size_t behind = 0;    ///< were left out, or closed
+  /// Were called but not waited for: an earlier broadcast had no answer from them in time, and they have
+  /// answered nothing since.
+  std::size_t silent = 0;
 
-  std::size_t peers() const { return answered + failed + behind; }
+  std::size_t peers() const { return answered + failed + behind + silent; }
 };
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/memory/budget.hpp"
 
 namespace weft::detail {
 
@@ -35,6 +36,8 @@ class PeerBoard {
   PeerBoard& operator=(const PeerBoard&) = delete;
 
   std::size_t count() const noexcept;
+  /// Returns the budget that pays for requests to peers; null before the server has started.
+  std::shared_ptr<MemoryBudget> memory() const noexcept;
   /// Throws std::bad_alloc.
   std::vector<std::shared_ptr<PeerTarget>> find(std::string_view tag) const;
   /// Calls `visit` on each peer of the loop in whose turn this is; none elsewhere. Throws std::bad_alloc, and
