@@ -42,6 +42,8 @@ void ExchangePump::receive() noexcept {
   } else {
     exchange_.arrived().end(side_.failure(), items.are_dropped());
   }
+  // The peer would wait for credit without end; this cancels the call there.
+  if (const Status lost = side_.loss(); !lost.ok() && !std::exchange(gave_up_, true)) end_stream(lost);
 }
 
 // An item with an attachment that is still being sent counts as not sent: flush() waits for it.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // No reader of a stream takes a part of the items for the whole. The third of five items cannot be
 // decoded; each way to read is tried while the writer runs, and after it has ended.
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "integration/raw_stream_server.hpp"
 #include "integration/rpc/rpc_testing.hpp"
+#include "support/raw_socket.hpp"
 
 namespace weft::testing::lost_items_tests {
 namespace {
@@ -228,6 +231,189 @@ TEST_P(LostItems, AreReportedToThreadsThatBlock) {
   EXPECT_TRUE(whole.status.ok());
   EXPECT_TRUE(whole.finished.ok());
   run_on(thread.loop(), [&] { its_client.reset(); });
+}
+
+/// Bodies of items that cannot be decoded: no bytes, and more than any number has.
+const std::string kMalformed[] = {"", std::string(12, '\xFF')};
+
+std::string encoded(int number) {
+  std::string bytes(encoded_size(number), '\0');
+  encode_to(reinterpret_cast<std::byte*>(bytes.data()), number);
+  return bytes;
+}
+std::vector<std::string> raw_items(const std::string& third) {
+  return {encoded(0), encoded(1), third, encoded(3), encoded(4)};
+}
+
+class MalformedItems : public RpcTest {};
+
+TEST_F(MalformedItems, AreReportedToEachReaderOfAClient) {
+  for (const std::string& malformed : kMalformed) {
+    for (const bool after_its_end : {false, true}) {
+      const std::string way =
+          std::to_string(malformed.size()) + " bytes" + (after_its_end ? ", at the end" : "");
+      RawStreamServer server{raw_items(malformed), raw_items(encoded(2)), encoded(kItems)};
+      Client& its = client(server.url());
+      {
+        auto items = its.open<write>(0);
+        if (after_its_end) {
+          ASSERT_TRUE(turn_until(loop(), [&] { return items.done(); })) << way;
+        }
+        expect_loss(loop().block_on(read_all(items)), way);
+      }
+      auto items = its.open<write>(0);
+      EXPECT_EQ(loop().block_on(read_all(items)).read, kItems) << way;
+      EXPECT_EQ(server.requests(), 2) << "the connection goes on";
+      its.close();
+    }
+  }
+}
+
+TEST_F(MalformedItems, AreReportedToThreadsThatBlock) {
+  for (const std::string& malformed : kMalformed) {
+    RawStreamServer server{raw_items(malformed), raw_items(encoded(2)), encoded(kItems)};
+    BlockingClient its{{.connect = server.url()}};
+    {
+      auto items = its.open<write>(0);
+      expect_loss(read_all_blocking(items), "a thread that blocks");
+    }
+    auto items = its.open<write>(0);
+    EXPECT_EQ(read_all_blocking(items).read, kItems);
+    EXPECT_EQ(server.requests(), 2) << "the connection goes on";
+  }
+}
+
+/// A client that writes its frames by hand.
+class RawUploader {
+ public:
+  RawUploader(const std::string& url, Loop& loop) : loop_(loop), peer_(Url::parse(url).value()) {
+    wire::Hello hello;
+    hello.features_supported = wire::Features::kAll;
+    hello.body_bytes_max = 1u << 20;
+    hello.calls_in_flight_max = 16;
+    hello.stream_window_bytes = 1u << 20;
+    EXPECT_TRUE(peer_.send(wire::encode_hello(hello)));
+  }
+  /// Sends a request whose stream of items is `items`, and returns the code of its answer.
+  template <auto M>
+  StatusCode upload(const std::vector<std::string>& items) {
+    wire::RequestHead head;
+    head.id = wire::make_id(++slot_, 1);
+    head.method = method_key<M>.id;
+    head.schema = method_key<M>.schema;
+    std::string bytes = frame_bytes(head.header());
+    for (const std::string& item : items) bytes += frame_bytes(wire::ItemHead{.id = head.id}.header(), item);
+    bytes += frame_bytes(wire::ItemHead{.id = head.id, .last = true}.header());
+    EXPECT_TRUE(peer_.send(bytes));
+    code_ = StatusCode::kUnknown;
+    EXPECT_TRUE(turn_until(loop_, [&] { return finds_answer() || peer_.at_end(); }));
+    EXPECT_FALSE(peer_.at_end()) << "the connection goes on";
+    return code_;
+  }
+
+ private:
+  bool finds_answer() {
+    received_ += peer_.receive_some(4096);
+    if (!has_hello_) {
+      const std::size_t hello = wire::hello_length(as_bytes(received_)).value();
+      if (hello == 0 || received_.size() < hello) return false;
+      received_.erase(0, hello);
+      has_hello_ = true;
+    }
+    while (received_.size() >= wire::kHeaderBytes) {
+      const wire::FrameHeader header = wire::load_header(as_bytes(received_).data());
+      const std::size_t size = wire::head_bytes(header.body_bytes, false);
+      if (received_.size() < size) return false;
+      received_.erase(0, size);
+      if (header.type != wire::FrameType::kAnswer) continue;
+      code_ = static_cast<StatusCode>(wire::AnswerView{header}.code());
+      return true;
+    }
+    return false;
+  }
+
+  Loop& loop_;
+  RawSocket peer_;
+  std::uint32_t slot_ = 0;
+  std::string received_;
+  bool has_hello_ = false;
+  StatusCode code_ = StatusCode::kUnknown;
+};
+
+TEST_F(MalformedItems, FailTheCallWhateverItsHandlerReturns) {
+  Server& server =
+      serve({.threads = 1}, [](Server& its) { its.register_handler<count, count_blocking, count_on>(); });
+  for (const std::string& malformed : kMalformed) {
+    RawUploader peer{server.urls().front(), loop()};
+    const auto each = [&]<auto M>() {
+      EXPECT_NE((peer.upload<M>(raw_items(malformed))), StatusCode::kOk);
+      EXPECT_EQ((peer.upload<M>(raw_items(encoded(2)))), StatusCode::kOk);
+    };
+    each.template operator()<count>();
+    each.template operator()<count_blocking>();
+    each.template operator()<count_on>();
+  }
+}
+
+std::atomic<int> endless_ended = 0;
+
+/// Writes until nobody takes more.
+Task<void> write_endlessly(Writer<std::string>& items) {
+  const std::string text(16'000, 'e');
+  bool taken = true;
+  while (taken) taken = co_await items.write(text);
+  ++endless_ended;
+}
+
+/// A client whose memory is less than the window of a stream.
+class ItemsWithoutMemory : public RpcTest {
+ protected:
+  ItemsWithoutMemory() {
+    endless_ended = 0;
+    server_ = &serve({.threads = 1}, [](Server& its) { its.register_handler<write_endlessly, write>(); });
+    options_.connect = server_->urls().front();
+    options_.limits.process_memory_max = 512 * 1024;
+  }
+  template <typename S>
+  static Task<Outcome> read_to_the_end(S* items) {
+    Outcome outcome;
+    while (auto item = co_await items->next()) ++outcome.read;
+    outcome.status = items->status();
+    co_return outcome;
+  }
+
+  Server* server_ = nullptr;
+  ClientOptions options_;
+};
+
+TEST_F(ItemsWithoutMemory, EndTheStreamForReaderAndWriter) {
+  Client& its = client(server_->urls().front(), options_);
+  auto items = its.open<write_endlessly>();
+  // All that the window allows arrives before the first is read.
+  ASSERT_TRUE(turn_until(loop(), [&] { return its.stats().traffic.bytes_received > 700'000; }));
+  const Outcome outcome = loop().block_on(read_to_the_end(&items));
+  EXPECT_GT(outcome.read, 0);
+  EXPECT_EQ(outcome.status.code(), StatusCode::kResourceExhausted) << outcome.status.to_string();
+  EXPECT_TRUE(turn_until(loop(), [] { return endless_ended == 1; })) << "the writer hears before finish()";
+  const auto finish = [&]() -> Task<Status> {
+    auto finished = co_await items.finish();
+    co_return finished.status();
+  };
+  EXPECT_EQ(loop().block_on(finish()).code(), StatusCode::kResourceExhausted);
+  auto whole = its.open<write>(1);
+  EXPECT_EQ(loop().block_on(read_all(whole)).read, kItems) << "the memory is back";
+}
+
+TEST_F(ItemsWithoutMemory, EndTheStreamForThreadsThatBlock) {
+  BlockingClient its{options_};
+  auto items = its.open<write_endlessly>();
+  while (endless_ended == 0) std::this_thread::yield();
+  int read = 0;
+  while (items.next()) ++read;
+  EXPECT_EQ(items.status().code(), StatusCode::kResourceExhausted) << items.status().to_string();
+  EXPECT_EQ(items.finish().status().code(), StatusCode::kResourceExhausted);
+  auto whole = its.open<write>(1);
+  EXPECT_EQ(read_all_blocking(whole).read, kItems) << "the memory is back";
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, LostItems, ::testing::Values(kRefused, kThrows, kNoMemory));

@@ -45,7 +45,13 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
     stop_listening();
     suspended_ = false;
     StreamSide& side = access_.side();
-    if (!side.incoming().has_item()) return {};
+    if (!side.incoming().has_item()) {
+      // The peer would wait for credit without end; abandoning cancels the call there.
+      if (const Status lost = side.loss(); !lost.ok()) [[unlikely]] {
+        access_.abandon(lost);
+      }
+      return {};
+    }
     Status failure;
     typename Format::Value item = Format::read(side.incoming().show(), memory_, failure);
     if (!item) [[unlikely]] {

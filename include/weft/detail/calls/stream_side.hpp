@@ -124,7 +124,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   Status on_credit(const wire::FrameHeader& header) noexcept;
   /// The attachment that incoming() awaits has arrived.
   void on_attachment_whole() noexcept;
-  /// Stops reading because an item was lost, by `why`. The peer goes on until its call ends.
+  /// Stops reading because an item was lost, by `why`. The peer hears of it when the reader, which still gets
+  /// the items before that one, comes to the end.
   void fail_reading(Status why) noexcept;
 
  private:

@@ -17,7 +17,6 @@
 #include "weft/detail/calls/server/peer_board.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/detail/memory/budget.hpp"
 
 namespace weft {
 class Loop;
@@ -26,6 +25,7 @@ class Loop;
 namespace weft::detail {
 
 class Mailbox;
+class MemoryBudget;
 
 template <typename... Given>
 inline constexpr bool broadcast_options_first = false;

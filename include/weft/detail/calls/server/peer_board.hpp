@@ -9,10 +9,10 @@
 
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/unique_function.hpp"
-#include "weft/detail/memory/budget.hpp"
 
 namespace weft::detail {
 
+class MemoryBudget;
 class PeerPlace;
 class PeerTarget;
 
