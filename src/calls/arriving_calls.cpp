@@ -219,6 +219,8 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
   if (connection_.is_paused()) return arm(attachment);  // its pieces may be there, and are not looked for
   const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
   if (fair > now) return loop_.arm(attachment.timer(), fair);
+  const TimePoint due = attachment.timer().at();
+  if (!connection_.has_looked(due)) return loop_.arm(attachment.timer(), due);
   const std::uint64_t received = connection_.stats().bytes_received;
   if (attachment.getting_on().look(attachment.received(), attachment.bytes(), received)) {
     return arm(attachment);

@@ -61,6 +61,7 @@ void ArrivingItem::on_timer() {
   if (session.connection().is_paused()) return arm();
   const TimePoint fair = loop.turn_time().absence().judge_from(session.limits().frame_timeout);
   if (fair > loop.now()) return loop.arm(*this, fair);
+  if (!session.connection().has_looked(at())) return loop.arm(*this, at());
   if (getting_on_.look(received_, bytes(), session.connection().stats().bytes_received)) return arm();
   const Status why = Status::of<kItemStoodStill>();
   session.count_refusal(RefusalReason::kAttachmentStalled, why);

@@ -28,6 +28,7 @@ void CallTimeouts::forget_all() noexcept {
 void CallTimeouts::on_timer() {
   const TimePoint now = loop_.now();
   while (!calls_.empty() && calls_.front().request().deadline.expired(now)) {
+    if (!calls_.front().may_time_out()) break;
     PendingCall& call = calls_.pop_front();
     if (!call.done()) call.on_cancel(CancelReason::kDeadline);
   }

@@ -12,6 +12,7 @@
 #include "calls/session.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/served_exchange.hpp"
@@ -103,12 +104,34 @@ CallsIn::CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id)
       counting_(host.calls, table_, session.loop().turn_time()),
       answers_(session, connection_id, host, admission_, table_, counting_) {}
 
-void CallsIn::begin_batch() {
+void CallsIn::begin_batch(TimePoint held_since) {
   if (!check_.serves()) return;
-  waited_ = session_.loop().now() - session_.connection().behind_since();
+  waited_ = session_.loop().now() - std::min(session_.connection().empty_at(), held_since);
+  held_since_ = held_since;
   if (arriving_.has_body()) [[unlikely]] {
     arriving_.release_body();
   }
+}
+
+Status CallsIn::on_held_request(const Frame& frame, TimePoint since) {
+  const Duration waited = std::exchange(waited_, saturated_difference(session_.loop().now(), since));
+  const TimePoint held_since = std::exchange(held_since_, since);
+  Status status = on_request(frame, {});
+  waited_ = waited;
+  held_since_ = held_since;
+  return status;
+}
+
+// After a silence of the peer the request may have arrived just now, or long ago while the loop was away.
+// Only the carrier can tell, and is asked once for a batch.
+bool CallsIn::is_too_late(wire::RequestView request) {
+  const Duration timeout = timeout_of(request);
+  const TimePoint now = session_.loop().now();
+  if (saturated_sum(held_since_, timeout) <= now) return true;
+  if (waited_ <= timeout / 2) return false;
+  const Connection& connection = session_.connection();
+  waited_ = now - std::min(connection.behind_since(), connection.arrived_by(now));
+  return waited_ > kNoWait && waited_ > timeout / 2;
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
@@ -123,7 +146,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     }
   }
   // Half of the caller's timeout has passed before the request was processed.
-  if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
+  if (waited_ > kNoWait && is_too_late(request)) [[unlikely]] {
     refuse_request(request, {RefusalReason::kBehind,
                              exhausted("the server is behind: half of the time for this call had passed "
                                        "before it was looked at, so it was not run"),

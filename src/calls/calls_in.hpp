@@ -42,8 +42,11 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Returns true when the request is served after its short attachment has arrived. Otherwise a handler
   /// chooses the memory for the attachment, or it is skipped.
   bool takes_whole(wire::RequestView request) const;
-  /// Prepares for taking frames: finds how long they may have waited.
-  void begin_batch();
+  /// Prepares for taking frames: finds how long they may have waited. Frames that this side has kept were
+  /// received at `held_since`.
+  void begin_batch(TimePoint held_since = TimePoint::max());
+  /// Calls on_request() for a request that this side has kept since `since`.
+  Status on_held_request(const Frame& frame, TimePoint since);
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   /// Replaces on_request(): takes a request that is not served.
@@ -95,6 +98,7 @@ class CallsIn final : private ArrivingCallsOwner {
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
+  [[gnu::cold, gnu::noinline]] bool is_too_late(wire::RequestView request);
   bool is_in_use(std::uint64_t id) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Arrived&& arrived);
@@ -117,8 +121,9 @@ class CallsIn final : private ArrivingCallsOwner {
   const RequestCheck check_;
   CallCounting counting_;
   AnswerWriter answers_;
-  /// Time for which the requests of this batch may have waited.
+  /// Time for which the requests of this batch may have waited, and the time at which they were received.
   Duration waited_{};
+  TimePoint held_since_ = TimePoint::max();
 };
 
 }  // namespace weft::detail

@@ -229,9 +229,16 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   end();
 }
 
+bool PendingCall::may_time_out() const noexcept {
+  return state_ != State::kSent || out_->session().connection().has_looked(request_.deadline.at());
+}
+
 void PendingCall::on_timer() {
-  if (state_ < State::kLeaving) return on_cancel(CancelReason::kDeadline);
   Loop& loop = target_->loop();
+  if (state_ < State::kLeaving) {
+    if (!may_time_out()) return loop.arm(*this, request_.deadline.at());
+    return on_cancel(CancelReason::kDeadline);
+  }
   const TimePoint now = loop.read_clock();
   const bool wait_is_over = request_.deadline.expired(now);
   // A copy takes time, and so does taking memory by force: one call per turn, so that no turn gets long.

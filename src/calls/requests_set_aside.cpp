@@ -16,8 +16,8 @@ std::size_t charge_of(const Frame& request) noexcept {
 
 }  // namespace
 
-RequestSetAside::RequestSetAside(const Frame& frame, KeptBody kept) noexcept
-    : kept_(std::move(kept)), frame_(frame) {
+RequestSetAside::RequestSetAside(const Frame& frame, KeptBody kept, TimePoint since) noexcept
+    : kept_(std::move(kept)), frame_(frame), since_(since) {
   frame_.body = kept_.bytes();
 }
 
@@ -26,7 +26,7 @@ RequestsSetAside::~RequestsSetAside() {
   }
 }
 
-bool RequestsSetAside::add(const Frame& frame) noexcept {
+bool RequestsSetAside::add(const Frame& frame, TimePoint now) noexcept {
   WEFT_ASSERT(frame.body.size() == frame.header.body_bytes, "a request without its body is refused");
   if (table_.size() >= kMost || table_.find(frame.header.id) != nullptr) return false;
   if (!memory_.try_reserve(charge_of(frame))) return false;
@@ -34,7 +34,7 @@ bool RequestsSetAside::add(const Frame& frame) noexcept {
     KeptBody kept;
     kept.copy(frame.body);
     table_.reserve_one();
-    auto request = std::make_unique<RequestSetAside>(frame, std::move(kept));
+    auto request = std::make_unique<RequestSetAside>(frame, std::move(kept), now);
     table_.insert(*request);
     in_order_.push_back(*request.release());
     return true;

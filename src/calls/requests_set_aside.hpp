@@ -8,6 +8,7 @@
 #include "calls/answer_rate.hpp"
 #include "calls/id_table.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/chunk_keeping.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
@@ -22,10 +23,11 @@ struct RequestSetAsideTag;
 class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHook<RequestSetAsideTag> {
  public:
   /// `kept` has the frame's body.
-  RequestSetAside(const Frame& frame, KeptBody kept) noexcept;
+  RequestSetAside(const Frame& frame, KeptBody kept, TimePoint since) noexcept;
 
   std::uint64_t id() const noexcept { return frame_.header.id; }
   const Frame& frame() const noexcept { return frame_; }
+  TimePoint since() const noexcept { return since_; }
   /// Rate that its caller wants for the attachment of the answer; zero: none.
   std::uint64_t answer_rate() const noexcept { return answer_rate_; }
   void want_answer_rate(std::uint64_t bytes_per_second) noexcept {
@@ -35,6 +37,7 @@ class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHo
  private:
   KeptBody kept_;
   Frame frame_;
+  const TimePoint since_;
   std::uint64_t answer_rate_ = 0;
 };
 
@@ -58,7 +61,7 @@ class RequestsSetAside {
   bool empty() const noexcept { return table_.size() == 0; }
   /// Adds a request without an attachment, with a body of at most kBodyMax. Returns false, and changes
   /// nothing, when memory is exhausted, when the list is full, or when it has a request with the same id.
-  bool add(const Frame& frame) noexcept;
+  bool add(const Frame& frame, TimePoint now) noexcept;
   /// Removes and returns the first request, and releases its charge; null when there is none.
   std::unique_ptr<RequestSetAside> take_first() noexcept;
   /// Does so with the one of `id`; null when it is not here.

@@ -255,8 +255,8 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
   return status;
 }
 
-Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
-  in_.begin_batch();
+Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since) {
+  in_.begin_batch(held_since);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kAnswer) {
       out_.on_answer(frames[i], chunk);
@@ -299,7 +299,7 @@ bool Session::set_aside(const Frame& request) {
   if (set_aside_ == nullptr) {
     set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
   }
-  return set_aside_ != nullptr && set_aside_->add(request);
+  return set_aside_ != nullptr && set_aside_->add(request, loop().now());
 }
 
 // Returns false when there is no memory for them. Receiving stops in that case too, so only the frames of one
@@ -307,7 +307,7 @@ bool Session::set_aside(const Frame& request) {
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   out_.hold_back(true);
-  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory);
+  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory, loop().now());
   return put_off_ != nullptr;
 }
 
@@ -455,7 +455,7 @@ void Session::on_drained() {
       set_aside_.reset();
       break;
     }
-    Status status = in_.on_request(first->frame(), {});
+    Status status = in_.on_held_request(first->frame(), first->since());
     if (!status.ok()) return close(std::move(status));
     keep_answer_to_rate(in_, first->id(), first->answer_rate());
   }
@@ -463,7 +463,7 @@ void Session::on_drained() {
   if (set_aside_ != nullptr) stop_reading_if_full(*this, output_.has_room());
   if (const std::unique_ptr<RequestsPutOff> taken = std::move(put_off_)) {
     taken->release_charge();
-    Status status = take_frames(taken->frames(), taken->chunk());
+    Status status = take_frames(taken->frames(), taken->chunk(), taken->since());
     if (!status.ok()) return close(std::move(status));
   }
   // While answers are too many, a request whose attachment follows would add another each time.
@@ -524,6 +524,7 @@ void Session::on_timer() {
                                                    : setup_.limits.ping_interval;
   const TimePoint fair = loop().turn_time().absence().judge_from(timeout);
   if (fair > loop().now()) return loop().arm(*this, fair);
+  if (!connection_->has_looked(at())) return loop().arm(*this, at());
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }

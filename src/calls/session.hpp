@@ -177,7 +177,8 @@ class Session final : public ListHook<SessionTag>,
   void on_closed(Status why) override;
   void on_timer() override;
 
-  Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
+  Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk,
+                     TimePoint held_since = TimePoint::max());
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   bool set_aside(const Frame& request);
   /// Takes the frame at `at`, which is neither request nor answer; for an item also the following items of

@@ -14,7 +14,6 @@ namespace weft::detail {
 
 namespace {
 
-constexpr int kEventsPerWait = 256;
 constexpr std::uint32_t kInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 timespec to_timespec(Duration duration) {
@@ -57,15 +56,17 @@ class EpollPoller final : public FdPoller {
 
  private:
   int fetch(Duration timeout) {
-    if (timeout <= Duration::zero()) return ::epoll_wait(epoll_.get(), fetched_.data(), kEventsPerWait, 0);
+    if (timeout <= Duration::zero())
+      return ::epoll_wait(epoll_.get(), fetched_.data(), static_cast<int>(kEventsPerWait), 0);
     if (exact_timeouts_) {
       const timespec limit = to_timespec(timeout);
-      const int fetched = ::epoll_pwait2(epoll_.get(), fetched_.data(), kEventsPerWait,
+      const int fetched = ::epoll_pwait2(epoll_.get(), fetched_.data(), static_cast<int>(kEventsPerWait),
                                          timeout == Duration::max() ? nullptr : &limit, nullptr);
       if (fetched >= 0 || errno != ENOSYS) return fetched;
       exact_timeouts_ = false;
     }
-    return ::epoll_wait(epoll_.get(), fetched_.data(), kEventsPerWait, to_milliseconds(timeout));
+    return ::epoll_wait(epoll_.get(), fetched_.data(), static_cast<int>(kEventsPerWait),
+                        to_milliseconds(timeout));
   }
 
   const ForkMark made_in_;

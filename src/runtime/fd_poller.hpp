@@ -20,6 +20,9 @@ struct FdEvent {
 /// lower half is a small index that is reused, its upper half makes it unique. Thread: the loop's.
 class FdPoller {
  public:
+  /// Most events of one wait(). Fewer mean that there are no more; the oldest come first.
+  static constexpr std::size_t kEventsPerWait = 256;
+
   virtual ~FdPoller() = default;
 
   virtual Result<void> watch(int fd, std::uint64_t token) = 0;

@@ -223,7 +223,10 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
   if (sleep > Duration::zero()) sleep = prepare_to_sleep(sleep);
   if (sleep <= Duration::zero()) {
     // A simulation has a turn for each of its moments, and no events from the kernel.
-    if (!real_time_ && !foreign_ && watches() == 0) return 0;
+    if (!real_time_ && !foreign_ && watches() == 0) {
+      turn_time_.reported_all(turn_time_.now());
+      return 0;
+    }
     ++stats_.polls;
     return dispatch_events(Duration::zero());
   }
@@ -264,6 +267,7 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     mailbox_->awake();
     turn_time_.go_on();
   }
+  note_reported(events.size());
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
     detail::FdWatch* watch = watches_->find(event.token);
@@ -277,6 +281,19 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     if (&event != &events.back()) reported += end_report(event.token);
   }
   return reported;
+}
+
+// Descriptors with events wait in the kernel's queue, each once. After as many full waits as all descriptors
+// can fill, all events from before the first of these waits have been reported.
+void Loop::note_reported(std::size_t events) noexcept {
+  if (events < detail::FdPoller::kEventsPerWait) [[likely]] {
+    full_waits_ = 0;
+    return turn_time_.reported_all(turn_time_.began());
+  }
+  if (full_waits_++ == 0) full_since_ = turn_time_.began();
+  if (full_waits_ <= watches() / detail::FdPoller::kEventsPerWait) return;
+  full_waits_ = 0;
+  turn_time_.reported_all(full_since_);
 }
 
 // One descriptor's report to its end before the next one's: its bytes are still in the cache, and its peer

@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned kSubmissionEntries = 64;
 constexpr unsigned kCompletionEntries = 1024;
-constexpr unsigned kCompletionsPerLook = 256;
+constexpr unsigned kCompletionsPerLook = FdPoller::kEventsPerWait;
 constexpr unsigned kPolledFor = POLLIN | POLLOUT | POLLRDHUP;
 // What the answers to our own removals carry; no watch has it, its slot would be the last of 2^32.
 constexpr std::uint64_t kIgnored = ~std::uint64_t{0};

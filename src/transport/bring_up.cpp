@@ -248,6 +248,7 @@ void BringUp::on_failed(Status why) {
 void BringUp::on_timer() {
   const TimePoint fair = loop_.turn_time().absence().judge_from(candidates_.ours().bring_up_timeout);
   if (fair > loop_.now()) return loop_.arm(*this, fair);
+  if (!host_.has_looked(at())) return loop_.arm(*this, at());
   if (!attempt_.lost.ok()) return host_.on_bring_up_failed(attempt_.lost);
   on_failed(too_late("it did not come up in time"));
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
 
@@ -19,6 +20,8 @@ class BringUpHost {
   /// Called when both sides have decided. Everything behind the queued bytes travels by the carrier from
   /// move(), if it moves(); the sink receives the hello and everything after it.
   virtual void on_carrier_decided() = 0;
+  /// Answers as Connection::has_looked().
+  virtual bool has_looked(TimePoint due) const noexcept = 0;
   /// The connection cannot go on: what the peer may rely on by now does not hold.
   virtual void on_bring_up_failed(Status why) = 0;
   /// The base carrier has ended after move(), and the peer is gone. `error` says how, 0 for an end in order.

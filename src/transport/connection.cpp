@@ -94,6 +94,7 @@ struct Connection::BringingUp final : BringUpHost {
   }
   void on_bring_up_failed(Status why) override { connection.close(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
+  bool has_looked(TimePoint due) const noexcept override { return connection.has_looked(due); }
 
   void decided();
   /// Our last word on the base carrier has left: its bytes go by the other carrier from now on.
@@ -130,7 +131,7 @@ void Connection::BringingUp::move() {
                           connection.capabilities_->few_frames_bytes);
   hand_up_hello();
   if (connection.ending()) return;
-  connection.backlog_.begin(connection.loop_.now());
+  connection.backlog_.begin(connection.loop_.now(), connection.loop_.now());
   connection.readable_ = true;
   connection.schedule_work();
   bring_up.base_watch().look();
@@ -174,7 +175,7 @@ void Connection::start(FrameSink& sink) {
     receiver_ = &bringing_up_->bring_up;
   }
   if (peer_owes()) peer_watch_.owed(framer_.progress());
-  backlog_.begin(loop_.now());  // bytes that are already here have not waited
+  backlog_.begin(loop_.now(), loop_.now());  // bytes that are already here have not waited
   readable_ = true;
   schedule_work();
 }
@@ -306,7 +307,7 @@ void Connection::work() {
 
 // A peer that is gone sends nothing that could make this longer than it is.
 void Connection::on_readable() {
-  if (!readable_ && !put_off_) backlog_.begin(loop_.now());
+  if (!readable_ && !put_off_) backlog_.begin(loop_.now(), loop_.turn_time().reported_before());
   readable_ = true;
   if (state_ == State::kMade || ending()) return;
   if ((put_off_ || loop_.turn_time().is_old()) && !peer_gone_) [[unlikely]] {
@@ -315,6 +316,12 @@ void Connection::on_readable() {
   or_close(*this, [this] { receive_all(); });
   // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
   if (ending()) conclude();
+}
+
+bool Connection::has_looked(TimePoint due) const noexcept {
+  if (ending() || !receives()) return true;
+  if (loop_.turn_time().reported() < due) return false;
+  return backlog_.empty_at() >= due || (!readable_ && !put_off_ && !resume_);
 }
 
 // Goes on behind all who have more to do than they may in one turn.

@@ -38,6 +38,7 @@ TimePoint PeerWatch::check_stall() {
   const TimePoint due = std::max(Deadline::after(blocked_since_, limits_.stall).at(),
                                  loop_.turn_time().absence().judge_from(limits_.stall));
   if (due > loop_.now()) return due;
+  if (loop_.turn_time().reported() < due) return due;  // there may be room already
   owner_.on_peer_stalled();
   return TimePoint::max();
 }
@@ -47,6 +48,7 @@ TimePoint PeerWatch::check_frame() {
   const TimePoint due = std::max(Deadline::after(owed_since_, limits_.frame).at(),
                                  loop_.turn_time().absence().judge_from(limits_.frame));
   if (due > loop_.now()) return due;
+  if (!owner_.has_looked(due)) return due;
   owner_.on_peer_late();
   return TimePoint::max();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/client/dialer.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -84,7 +85,12 @@ Task<void> Dialer::attempt() {
     fail(connection.status());
     co_return;
   }
-  owner_.on_dialled(std::move(*connection), deadline.remaining(loop_.now()));
+  // A late loop has not yet given the peer time to send its hello.
+  Duration left = deadline.remaining(loop_.now());
+  if (loop_.turn_time().absence().was_late(loop_.now())) {
+    left = std::max(left, std::min(options_.connect_timeout, Absence::kLook));
+  }
+  owner_.on_dialled(std::move(*connection), left);
 }
 
 void Dialer::fail(const Status& why) {

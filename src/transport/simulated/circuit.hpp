@@ -56,6 +56,10 @@ class Circuit final : public std::enable_shared_from_this<Circuit>, private Time
 
   Moved send(End end, std::span<const iovec> from);
   Moved receive(End end, std::span<const iovec> into);
+  /// Answers as Carrier::arrived_by().
+  TimePoint arrived_by(End end, TimePoint now) const {
+    return std::min(now, directions_[index(other(end))].arrived_by());
+  }
   void end_sending(End end);
 
   /// The end's program has died. Its peer gets a reset if it is `told`.

@@ -112,6 +112,7 @@ Direction::Happened Direction::run() {
       break;
     }
     auto segment = flying_.pop_front();
+    arrived_by_ = segment->arrives;
     // A reset is never acknowledged, because its receiver is gone.
     if (segment->kind == Segment::Kind::kReset) {
       reset_ = true;

@@ -58,6 +58,8 @@ class Direction {
   /// A reset has arrived.
   bool is_reset() const { return reset_; }
   bool has_arrived() const { return !arrived_.empty(); }
+  /// The last segment that arrived did so then.
+  TimePoint arrived_by() const { return arrived_by_; }
   /// Drops arrived bytes. Returns true if there were any.
   bool drop_arrived();
 
@@ -108,6 +110,7 @@ class Direction {
   SegmentQueue stuck_;
   Positions reached_;
   TimePoint last_arrival_{};
+  TimePoint arrived_by_{};
   TimePoint progress_at_{};  // the last acknowledgement, or when there was nothing to acknowledge
   Retry retry_;
   bool sender_waits_ = false;

@@ -25,6 +25,7 @@ class SimulatedCarrier final : public BaseCarrier {
   Moved receive(std::span<const iovec> into, std::span<const iovec>) override {
     return circuit_->receive(end_, into);
   }
+  TimePoint arrived_by(TimePoint now) const override { return circuit_->arrived_by(end_, now); }
   Moved send(std::span<const iovec> from, std::size_t) override { return circuit_->send(end_, from); }
   void end_sending() override { circuit_->end_sending(end_); }
   void shut() override {

@@ -38,6 +38,10 @@ class ConnectAttempt final : private FdWatch {
   /// Gives the socket up that is under way.
   void close();
   Socket take_socket();
+  /// Asks the socket whether the peer has answered.
+  void look() {
+    if (state_ == State::kUnderWay) on_ready({});
+  }
 
   State state() const { return state_; }
   const SocketAddress& address() const { return address_; }

@@ -92,7 +92,11 @@ void ConnectRace::on_attempt_ended(ConnectAttempt& attempt) {
 }
 
 void ConnectRace::on_timer() {
-  if (options_.deadline.expired(loop_.now())) return end(failure(StatusCode::kDeadlineExceeded));
+  if (options_.deadline.expired(loop_.now())) {
+    // A late loop may not have heard yet that a peer accepted.
+    for (std::size_t i = 0; i < begun_ && !ended_; ++i) attempts_[i]->look();
+    return end(failure(StatusCode::kDeadlineExceeded));
+  }
   if (!try_next()) end(std::move(outcome_));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp/tcp_carrier.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "transport/tcp/unix_carrier.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/stream_filter.hpp"
 
@@ -42,6 +45,9 @@ constexpr Capabilities kUnix{.name = "unix",
                              .gathers = true,
                              .segments_max = kSegmentsMax,
                              .lends_runs = true};
+
+// Largest error of the kernel's time: a tick of its slowest usual clock.
+constexpr Duration kTick = std::chrono::milliseconds{10};
 
 bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
@@ -137,6 +143,16 @@ Moved TcpCarrier::send(std::span<const iovec> from, std::size_t) {
     if (would_block(errno)) return Moved::blocked();
     if (errno != EINTR) return Moved::failed(errno);
   }
+}
+
+// The kernel tells when the last bytes arrived, in ticks of its clock; earlier bytes arrived no later. It
+// does not tell this of Unix sockets.
+TimePoint TcpCarrier::arrived_by(TimePoint now) const {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (unix_ || ::getsockopt(socket_.fd(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return now;
+  const Duration silent = std::chrono::milliseconds{info.tcpi_last_data_recv};
+  return silent > kTick ? saturated_sum(now, kTick - silent) : now;
 }
 
 void TcpCarrier::end_sending() {

@@ -27,6 +27,7 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
   std::string remote_endpoint() const override { return remote_; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
+  TimePoint arrived_by(TimePoint now) const override;
   void end_sending() override;
   void shut() override;
 

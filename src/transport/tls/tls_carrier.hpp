@@ -46,6 +46,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
   std::string remote_endpoint() const override;
   BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &engine_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
+  TimePoint arrived_by(TimePoint now) const override { return pipe_.base().arrived_by(now); }
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
   bool all_left() const override;

@@ -245,6 +245,7 @@ class Side final : public BringUpHost, public FrameSink {
   void send_what_is_queued() override { ++let_out; }
   void on_carrier_decided() override { take(bring_up_->hand_up_hello(*this)); }
   void on_bring_up_failed(Status status) override { end(std::move(status)); }
+  bool has_looked(TimePoint) const noexcept override { return true; }
   void on_peer_gone(int) override {}
 
   // What the connection's owner hears.

@@ -60,6 +60,9 @@ class PendingCall : public RequestExchange,
   }
 
   bool done() const { return state_ == State::kDone; }
+  /// Returns whether an answer that had arrived by the deadline would have been taken by now. A late loop
+  /// receives such answers first, and fails the call afterwards.
+  bool may_time_out() const noexcept;
 
   /// Asks for an early end, like the cancellation of its scope.
   void on_cancel(CancelReason reason) noexcept override;

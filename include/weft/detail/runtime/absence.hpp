@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/base/time.hpp"
 
 namespace weft::detail {
@@ -32,10 +33,15 @@ class Absence {
     }
   }
   /// Returns the time before which no peer with a silence limit of `timeout` is judged.
-  TimePoint judge_from(Duration timeout) const noexcept { return back_ + std::min(timeout, kLook); }
+  TimePoint judge_from(Duration timeout) const noexcept {
+    return saturated_sum(back_, std::min(timeout, kLook));
+  }
+  /// Returns whether a timer fired late within the last kLook.
+  bool was_late(TimePoint now) const noexcept { return saturated_difference(now, late_at_) < kLook; }
 
  private:
   void note(Duration late, TimePoint now) noexcept {
+    late_at_ = now;
     if (back_ == TimePoint::min() || now - back_ >= kSeldom) {
       repeats_ = 0;
     } else if (late < kLong || repeats_ == kRepeats) {
@@ -47,6 +53,7 @@ class Absence {
   }
 
   TimePoint back_ = TimePoint::min();
+  TimePoint late_at_ = TimePoint::min();
   int repeats_ = 0;
 };
 

@@ -187,6 +187,7 @@ class Loop : public detail::Executor {
   Duration time_to_sleep(Duration max_wait);
   Duration prepare_to_sleep(Duration at_most);
   std::size_t dispatch_events(Duration timeout);
+  void note_reported(std::size_t events) noexcept;
   std::size_t end_report(std::uint64_t token);
   std::size_t run_ready_within_budget();
   std::size_t fire_timers();
@@ -205,6 +206,9 @@ class Loop : public detail::Executor {
   bool foreign_ = false;
   detail::TurnTime turn_time_;
   std::size_t budget_left_ = 0;
+  /// Number of waits in a row that returned as many events as one may, and the beginning of the first.
+  std::size_t full_waits_ = 0;
+  TimePoint full_since_{};
   detail::RandomNumbers random_;
 
   detail::TimerQueue timers_;

@@ -80,6 +80,16 @@ class TurnTime {
     }
     left_ -= pieces;
   }
+  /// The kernel has been asked for events: all events until `at` have been reported.
+  void reported_all(TimePoint at) noexcept {
+    reported_before_ = reported_;
+    reported_ = at;
+  }
+  /// Returns the time until which all events of descriptors have been reported.
+  TimePoint reported() const noexcept { return reported_; }
+  /// Returns reported() as it was before the last reports: their events came after it.
+  TimePoint reported_before() const noexcept { return reported_before_; }
+  TimePoint began() const noexcept { return began_; }
   /// The loop did something, as of now().
   void was_active() noexcept { active_ = now_; }
   bool was_active_within(Duration time) const noexcept { return now_ - active_ < time; }
@@ -167,6 +177,8 @@ class TurnTime {
   TimePoint looked_ = TimePoint::max();
   TimePoint now_{};
   TimePoint active_{};
+  TimePoint reported_{};
+  TimePoint reported_before_{};
   std::size_t pieces_ = 1;
   std::size_t left_ = 1;
   bool old_ = false;

@@ -11,6 +11,7 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
@@ -165,6 +166,9 @@ class Carrier {
     static_cast<void>(left);
     static_cast<void>(ahead);
   }
+  /// Returns a time by which all bytes that receive() can give now had surely arrived; `now` where that is
+  /// unknown. It may make a system call.
+  virtual TimePoint arrived_by(TimePoint now) const { return now; }
   /// Memory for an attachment of `bytes` into which receive() is faster than into other memory; empty when
   /// there is no such memory. It may outlive the carrier, and end on any thread.
   virtual Buffer landing_memory(std::size_t bytes) {

@@ -157,6 +157,16 @@ class Connection final : public ConnectionEnds,
   /// Returns a time before which the bytes delivered now had not arrived, to within a turn of the loop: the
   /// last time that the receive queue was empty, or at least 8 MiB ago.
   TimePoint behind_since() const { return backlog_.since(); }
+  /// Returns a time at which there was surely nothing to receive, never after behind_since(). A late loop
+  /// hears of arrivals late, so this is the longest time for which a request may have waited. A peer that was
+  /// silent may have sent it just now: arrived_by() gives the shortest time.
+  TimePoint empty_at() const { return backlog_.empty_at(); }
+  /// Returns the result of Carrier::arrived_by().
+  TimePoint arrived_by(TimePoint now) const { return carrier_->arrived_by(now); }
+  /// Returns whether all bytes that had arrived by `due` have been received, or are not to be received.
+  /// A timer that judges the peer at `due` asks this first, and asks again in the next turn after false: the
+  /// loop is late, and the peer may be well.
+  bool has_looked(TimePoint due) const noexcept override;
 
   /// Position in the byte stream that is received at which the first frame begins that the sink was not
   /// handed, or not whole.

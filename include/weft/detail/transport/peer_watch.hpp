@@ -19,6 +19,8 @@ class PeerWatchOwner {
   virtual bool waits_to_send() const noexcept = 0;
   /// True while the peer owes the rest of a frame that it began.
   virtual bool peer_owes() const noexcept = 0;
+  /// Answers as Connection::has_looked().
+  virtual bool has_looked(TimePoint due) const noexcept = 0;
   /// The peer took nothing for as long as it may.
   virtual void on_peer_stalled() = 0;
   /// Called when the peer has brought no owed bytes for the allowed time.
