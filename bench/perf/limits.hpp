@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "load/options.hpp"
-#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/calls/terms/limits.hpp"
 #include "weft/detail/runtime/loop_options.hpp"
 
 namespace weft::perf {

@@ -9,10 +9,10 @@
 
 /// Memory that an attachment is, comes in, or goes out of.
 
-#include "weft/detail/calls/attachment.hpp"        // IWYU pragma: export
-#include "weft/detail/calls/attachment_view.hpp"   // IWYU pragma: export
-#include "weft/detail/calls/landing_view.hpp"      // IWYU pragma: export
-#include "weft/detail/memory/buffer.hpp"           // IWYU pragma: export
-#include "weft/detail/transport/memory_lease.hpp"  // IWYU pragma: export
+#include "weft/detail/calls/terms/attachment.hpp"       // IWYU pragma: export
+#include "weft/detail/calls/terms/attachment_view.hpp"  // IWYU pragma: export
+#include "weft/detail/calls/terms/landing_view.hpp"     // IWYU pragma: export
+#include "weft/detail/memory/buffer.hpp"                // IWYU pragma: export
+#include "weft/detail/transport/memory_lease.hpp"       // IWYU pragma: export
 
 #pragma GCC diagnostic pop

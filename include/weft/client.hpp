@@ -12,7 +12,7 @@
 #include "weft/detail/calls/client/call_client.hpp"
 #include "weft/detail/calls/client/obey_retry_after.hpp"  // IWYU pragma: export
 #include "weft/detail/calls/client/with_retry.hpp"        // IWYU pragma: export
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 #include "weft/detail/functions/function_caller.hpp"
 #include "weft/detail/functions/function_server.hpp"
 #include "weft/detail/functions/peer.hpp"

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "weft/detail/calls/client/call_pool.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 #include "weft/detail/functions/function_caller.hpp"
 #include "weft/detail/functions/function_server.hpp"
 #include "weft/detail/functions/peer.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "weft/detail/calls/server/call_server.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 #include "weft/detail/functions/function_server.hpp"
 #include "weft/detail/functions/peer.hpp"
 #include "weft/detail/functions/peers.hpp"

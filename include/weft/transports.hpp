@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/transport/carrier_policy.hpp"
 #include "weft/detail/transport/tcp.hpp"
 #include "weft/detail/transport/tls.hpp"

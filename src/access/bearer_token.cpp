@@ -9,7 +9,7 @@
 #include "access/watched_file.hpp"
 #include "weft/detail/access/tokens.hpp"
 #include "weft/detail/base/secret.hpp"
-#include "weft/detail/calls/token_text.hpp"
+#include "weft/detail/calls/terms/token_text.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "access/lines.hpp"
 #include "access/reading.hpp"
 #include "weft/detail/access/tokens.hpp"
-#include "weft/detail/calls/token_text.hpp"
+#include "weft/detail/calls/terms/token_text.hpp"
 
 namespace weft {
 

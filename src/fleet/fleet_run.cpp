@@ -7,7 +7,7 @@
 
 #include "fleet/check_options.hpp"
 #include "weft/detail/base/saturated.hpp"
-#include "weft/detail/calls/peer_says.hpp"
+#include "weft/detail/calls/terms/peer_says.hpp"
 #include "weft/detail/runtime/sleep.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 

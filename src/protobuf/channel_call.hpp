@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
 #include "weft/detail/protobuf/message.hpp"
 #include "weft/detail/protobuf/running_call.hpp"
 

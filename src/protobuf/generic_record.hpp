@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "protobuf/described_method.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/protobuf/controller.hpp"
 
 namespace weft::protobuf::detail {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
 #include "weft/detail/protobuf/message.hpp"
 
 namespace weft::protobuf::detail {

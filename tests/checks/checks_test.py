@@ -10,7 +10,7 @@ from changed_sources import Change, change_of, choose, includers_of, said_someth
 from compiled_alone import complaint_about, concerned, source_whose_flags_fit
 from front_door import inside
 from joined_sources import AT_ONCE, batches, compiler_of, flags_of, halves, may_be_joined, write_joined
-from layers import judge_program, unused_edges
+from layers import count_problems, judge_program, order_problems, unused_edges
 from plain_english import comment_text, page_text, phrases_in
 from project_files import project_files
 from public_names import code_of_page, declarations, declared_name
@@ -161,12 +161,22 @@ class Layers(unittest.TestCase):
         told = list(unused_edges({"calls": {"base", "wire"}, "base": set()}, {"calls": {"base"}}))
         self.assertEqual(told, ["tests/checks/layers.txt: nothing of calls includes wire; remove it from its line"])
 
+    def test_a_layer_names_layers_above_its_line_only(self) -> None:
+        told = list(order_problems({"base": set(), "calls": {"base", "weft"}, "weft": {"calls"}}))
+        self.assertEqual(told, ["tests/checks/layers.txt: calls names weft, which does not stand above its line"])
+
+    def test_the_number_of_upward_includes_only_shrinks(self) -> None:
+        edge = ("calls/gate", "calls/session")
+        self.assertEqual(list(count_problems({edge: 1}, {edge: 1})), [])
+        self.assertIn("go down only", next(count_problems({edge: 1}, {edge: 2})))
+        self.assertIn("lower its number", next(count_problems({edge: 1}, {})))
+
     def test_a_program_includes_its_own_headers_and_those_of_include_weft(self) -> None:
         edges = {"base": set(), "weft": set()}
         tool = pathlib.Path("tools/info/probe.cpp")
         for included in ("weft/detail/base/status.hpp", "weft/weft.hpp", "info/probe.hpp", "vector"):
             self.assertIsNone(judge_program(tool, included, edges))
-        self.assertIn("private", judge_program(tool, "calls/session.hpp", edges) or "")
+        self.assertIn("private", judge_program(tool, "calls/session/session.hpp", edges) or "")
         self.assertIn("no layer", judge_program(tool, "weft/detail/gone/status.hpp", edges) or "")
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Includes go down only: each #include of include/ and src/ must be an edge of layers.txt, and each edge an #include.
 
+A layer names only layers that stand above it in layers.txt. upward_edges.txt lists the includes that still go the other
+way, with their number, which may only shrink.
+
 Tools and benchmarks stand above all layers and include weft/detail of any, but no header of src/; the examples include
 what users do, which front_door.py says.
 """
@@ -29,6 +32,32 @@ def allowed_edges() -> dict[str, set[str]]:
             layer, _, below = line.partition(":")
             edges[layer.strip()] = set(below.split())
     return edges
+
+
+def upward_edges() -> dict[tuple[str, str], int]:
+    edges = {}
+    for line in (ROOT / "tests/checks/upward_edges.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            layer, above, count = line.split()[:3]
+            edges[layer, above] = int(count)
+    return edges
+
+
+def order_problems(edges: dict[str, set[str]]) -> Iterator[str]:
+    seen: set[str] = set()
+    for layer, below in edges.items():
+        for other in sorted(below - seen):
+            yield f"tests/checks/layers.txt: {layer} names {other}, which does not stand above its line"
+        seen.add(layer)
+
+
+def count_problems(upward: dict[tuple[str, str], int], found: dict[tuple[str, str], int]) -> Iterator[str]:
+    for edge, limit in upward.items():
+        count = found.get(edge, 0)
+        if count > limit:
+            yield f"{edge[0]} includes {edge[1]} {count} times, and {limit} are allowed: includes go down only"
+        elif count < limit:
+            yield f"tests/checks/upward_edges.txt: {edge[0]} includes {edge[1]} {count} times now; lower its number"
 
 
 def layer_of(parts: tuple[str, ...], edges: dict[str, set[str]]) -> str | None:
@@ -68,6 +97,8 @@ def judge_program(path: pathlib.Path, included: str, edges: dict[str, set[str]])
 
 def problems() -> Iterator[str]:
     edges = allowed_edges()
+    upward = upward_edges()
+    found_upward: dict[tuple[str, str], int] = {}
     used: dict[str, set[str]] = {}
     for path in cpp_files():
         public = path.parts[:2] == ("include", "weft")
@@ -81,10 +112,16 @@ def problems() -> Iterator[str]:
             yield f"{path}: its folder is no layer of layers.txt"
             continue
         for match in INCLUDE.finditer(read(path)):
-            problem = judge(path, public, own, match.group(1), edges)
+            layers = set(layer_of_include(match.group(1), edges))
+            risen = {(own, layer) for layer in layers} & upward.keys()
+            for edge in risen:
+                found_upward[edge] = found_upward.get(edge, 0) + 1
+            problem = None if risen else judge(path, public, own, match.group(1), edges)
             if problem:
                 yield problem
-            used.setdefault(own, set()).update(layer_of_include(match.group(1), edges))
+            used.setdefault(own, set()).update(layers)
+    yield from order_problems(edges)
+    yield from count_problems(upward, found_upward)
     yield from unused_edges(edges, used)
 
 
@@ -112,8 +149,9 @@ def judge(path: pathlib.Path, public: bool, own: str, included: str, edges: dict
     elif (ROOT / "src" / included).is_file():
         if public:
             return f"{path}: a public header includes the private {included}"
-        # The transports, below transport, share its stream machinery.
+        # The transports, below transport, share its stream machinery; the layers of calls share their headers.
         owner = layer_of(parts, edges)
-        if owner != own and not own.startswith(f"{owner}/"):
+        shares = own.startswith(f"{owner}/") or (owner in edges[own] and owner.split("/")[0] == own.split("/")[0])
+        if owner != own and not shares:
             return f"{path}: includes the private header of another layer ({included})"
     return None

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "weft/detail/base/assert.hpp"
-#include "weft/detail/calls/metadata.hpp"
+#include "weft/detail/calls/terms/metadata.hpp"
 
 namespace weft {
 

@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "calls/incoming_transfer.hpp"
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/landing/incoming_transfer.hpp"
+#include "calls/session/session.hpp"
 #include "support/manual_time.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
 #include "weft/detail/base/assert.hpp"
-#include "weft/detail/calls/call_details.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/pending_call.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/call/call_details.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/wire/crc32c.hpp"
 
 namespace weft {

@@ -8,7 +8,7 @@
 
 #include "info/carrier_facts.hpp"
 #include "load/carrier_options.hpp"
-#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/calls/terms/limits.hpp"
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/wire/hello.hpp"
 #include "weft/weft.hpp"

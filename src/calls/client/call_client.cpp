@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "calls/client/client_core.hpp"
-#include "calls/wrong_thread.hpp"
+#include "calls/terms/wrong_thread.hpp"
 #include "weft/detail/runtime/client_end.hpp"
 
 namespace weft::detail {

@@ -5,7 +5,7 @@
 
 #include "calls/client/connect_waiter.hpp"
 #include "calls/client/pool_core.hpp"
-#include "calls/wrong_thread.hpp"
+#include "calls/terms/wrong_thread.hpp"
 #include "weft/detail/runtime/client_end.hpp"
 
 namespace weft::detail {

@@ -3,11 +3,11 @@
 
 #include <utility>
 
-#include "calls/call_path.hpp"
-#include "calls/call_status.hpp"
 #include "calls/client/check_options.hpp"
+#include "calls/session/call_path.hpp"
+#include "calls/terms/call_status.hpp"
 #include "weft/detail/base/saturated.hpp"
-#include "weft/detail/calls/client_gate.hpp"
+#include "weft/detail/calls/gate/client_gate.hpp"
 
 namespace weft::detail {
 

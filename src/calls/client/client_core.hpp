@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <memory>
 
+#include "calls/call/waiting_calls.hpp"
 #include "calls/client/client_host.hpp"
 #include "calls/client/connect_waiter.hpp"
 #include "calls/client/dialer.hpp"
 #include "calls/client/reconnect_wait.hpp"
 #include "calls/client/refused_carrier.hpp"
-#include "calls/session.hpp"
-#include "calls/session_list.hpp"
-#include "calls/waiting_calls.hpp"
+#include "calls/session/session.hpp"
+#include "calls/session/session_list.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/call/call_target.hpp"
 #include "weft/detail/calls/client/client_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/timer.hpp"
 

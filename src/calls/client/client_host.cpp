@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "calls/server_gate.hpp"
+#include "calls/gate/server_gate.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "calls/calls_host.hpp"
-#include "calls/method_table.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/serve/calls_host.hpp"
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/calls/terms/limits.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {

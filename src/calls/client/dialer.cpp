@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "calls/client/reachable_url.hpp"
-#include "calls/session.hpp"
+#include "calls/session/session.hpp"
 
 namespace weft::detail {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "weft/detail/calls/client/client_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/loop.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weft/detail/base/saturated.hpp"
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {

@@ -7,9 +7,9 @@
 
 #include "calls/client/client_host.hpp"
 #include "calls/client/pool_lane.hpp"
-#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/call/call_target.hpp"
 #include "weft/detail/calls/client/pool_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/limits/retry_budget.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 

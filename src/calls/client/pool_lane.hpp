@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "calls/call/waiting_calls.hpp"
 #include "calls/client/connect_waiter.hpp"
 #include "calls/client/lane_connections.hpp"
 #include "calls/client/pooled_connection.hpp"
 #include "calls/client/reconnect_wait.hpp"
 #include "calls/client/refused_carrier.hpp"
-#include "calls/waiting_calls.hpp"
-#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/call/call_target.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
 #include "weft/detail/calls/client/pool_options.hpp"
-#include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "calls/client/dialer.hpp"
-#include "calls/session.hpp"
+#include "calls/session/session.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 
 namespace weft::detail {

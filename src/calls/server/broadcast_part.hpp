@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "calls/server/peer_walk.hpp"
-#include "calls/session.hpp"
+#include "calls/session/session.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/detail/calls/call_target.hpp"
-#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/calls/call/call_target.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
 #include "weft/detail/calls/server/broadcast.hpp"
 
 namespace weft::detail {

@@ -10,15 +10,15 @@
 #include <typeindex>
 #include <utility>
 
-#include "calls/call_workers.hpp"
-#include "calls/fault_log.hpp"
-#include "calls/method_table.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/gate/server_gate.hpp"
+#include "calls/serve/call_workers.hpp"
 #include "calls/server/check_options.hpp"
 #include "calls/server/held_loops.hpp"
 #include "calls/server/peer_place.hpp"
 #include "calls/server/server_loops.hpp"
 #include "calls/server/server_shard.hpp"
-#include "calls/server_gate.hpp"
+#include "calls/terms/fault_log.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
 
 namespace weft::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/server/check_options.hpp"
 
-#include "calls/option_checks.hpp"
+#include "calls/terms/option_checks.hpp"
 
 namespace weft::detail {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "calls/method_counters.hpp"
-#include "calls/method_table.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/terms/method_counters.hpp"
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/log.hpp"
 #include "weft/detail/coro/executor.hpp"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/detail/calls/peer_target.hpp"
+#include "weft/detail/calls/peers/peer_target.hpp"
 
 namespace weft::detail {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "calls/peer_index.hpp"
+#include "calls/peers/peer_index.hpp"
 #include "calls/server/broadcast_part.hpp"
 #include "calls/server/peer_walk.hpp"
-#include "calls/session_list.hpp"
+#include "calls/session/session_list.hpp"
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "calls/session_list.hpp"
+#include "calls/session/session_list.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 
 namespace weft::detail {

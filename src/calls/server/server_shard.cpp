@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "calls/fault_log.hpp"
-#include "calls/method_table.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/terms/fault_log.hpp"
 
 namespace weft::detail {
 

@@ -8,11 +8,11 @@
 
 #include "calls/server/hold_reports.hpp"
 #include "calls/server/peer_place.hpp"
-#include "calls/session.hpp"
-#include "calls/session_list.hpp"
+#include "calls/session/session.hpp"
+#include "calls/session/session_list.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/calls/server/server_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 
 namespace weft::detail {
 

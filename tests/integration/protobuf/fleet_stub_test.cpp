@@ -12,7 +12,7 @@
 #include "shelf.weft.hpp"
 #include "weft/detail/balancing/consistent_hash.hpp"
 #include "weft/detail/balancing/round_robin.hpp"
-#include "weft/detail/calls/client_interceptor.hpp"
+#include "weft/detail/calls/gate/client_interceptor.hpp"
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/runtime/with_deadline.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/admission.hpp"
+#include "calls/terms/admission.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

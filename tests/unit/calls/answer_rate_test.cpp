@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/call_context.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/call_context.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::answer_rate_tests {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An answer whose attachment arrives, and which bodies keep the chunk that they were received into.
-#include "weft/detail/calls/arriving_answer.hpp"
+#include "weft/detail/calls/call/arriving_answer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
-#include "weft/detail/calls/chunk_keeping.hpp"
+#include "weft/detail/calls/terms/chunk_keeping.hpp"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attachments of answers and items: what they keep of lists of runs, who owns the memory, and what cannot be
 // sent.
-#include "weft/detail/calls/attachment.hpp"
+#include "weft/detail/calls/terms/attachment.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

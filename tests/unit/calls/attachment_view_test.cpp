@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers, lists and views that an attachment is taken from, and that one lands in.
-#include "weft/detail/calls/attachment_view.hpp"
+#include "weft/detail/calls/terms/attachment_view.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "weft/detail/calls/landing_view.hpp"
+#include "weft/detail/calls/terms/landing_view.hpp"
 
 namespace weft {
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "calls/requests_set_aside.hpp"
+#include "calls/session/requests_set_aside.hpp"
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/call_context.hpp"
-#include "weft/detail/calls/inline_call.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/call_context.hpp"
+#include "weft/detail/calls/serve/inline_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::beside_answers_tests {
 

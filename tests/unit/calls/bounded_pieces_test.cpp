@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calls/piece_window.hpp"
+#include "calls/sending/piece_window.hpp"
 #include "unit/calls/text_calls.hpp"
 
 namespace weft::calls_testing {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/answer_sink.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/peer_target.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/peers/peer_target.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/answer_sink.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::calls_testing {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: who the calls of a connection are from, and whether they may be made.
-#include "calls/caller_check.hpp"
+#include "calls/gate/caller_check.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "support/heap_count.hpp"
-#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::detail::caller_check_tests {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/exchange_table.hpp"
+#include "calls/call/exchange_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/fault_log.hpp"
+#include "calls/terms/fault_log.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "calls/refusals.hpp"
+#include "calls/terms/refusals.hpp"
 #include "weft/detail/wire/frame.hpp"
 
 namespace weft {

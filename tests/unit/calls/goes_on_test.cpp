@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "calls/late_answer.hpp"
+#include "calls/serve/late_answer.hpp"
 #include "support/heap_count.hpp"
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::calls_testing {
 namespace {

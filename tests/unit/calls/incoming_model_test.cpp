@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "calls/incoming_transfer.hpp"
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/landing/incoming_transfer.hpp"
+#include "calls/session/session.hpp"
 #include "support/fewer_steps.hpp"
 #include "support/manual_time.hpp"
 #include "support/model_walk.hpp"
@@ -25,9 +25,9 @@
 #include "support/wire_bytes.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 
 namespace weft::incoming_model {
 namespace {

@@ -2,7 +2,7 @@
 // The attachment of a request whose handler runs already: whoever waits for it hears of one end, and not
 // before a device is done with the memory; and a progress counts what is there, and nothing after the end.
 // Capabilities: CR-8.
-#include "calls/incoming_transfer.hpp"
+#include "calls/landing/incoming_transfer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 
 #include "support/pattern.hpp"
 #include "unit/calls/session_rig.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 
 namespace weft::calls_testing {
 namespace {

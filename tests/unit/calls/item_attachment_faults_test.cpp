@@ -10,9 +10,9 @@
 
 #include "support/heap_count.hpp"
 #include "unit/calls/session_rig.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::item_attachment_faults {
 

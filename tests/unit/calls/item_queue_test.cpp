@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/detail/calls/item_queue.hpp"
+#include "weft/detail/calls/stream/item_queue.hpp"
 
 #include <gtest/gtest.h>
 

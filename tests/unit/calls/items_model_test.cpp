@@ -16,16 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "calls/arriving_item.hpp"
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
+#include "calls/stream/arriving_item.hpp"
 #include "support/fewer_steps.hpp"
 #include "support/model_walk.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/items_model_bytes.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::items_model {
 namespace {

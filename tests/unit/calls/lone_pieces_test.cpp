@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "calls/piece_window.hpp"
+#include "calls/sending/piece_window.hpp"
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 
 namespace weft::calls_testing {
 namespace {

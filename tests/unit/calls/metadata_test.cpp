@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/detail/calls/metadata.hpp"
+#include "weft/detail/calls/terms/metadata.hpp"
 
 #include <gtest/gtest.h>
 

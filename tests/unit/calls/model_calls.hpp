@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
 #include "support/manual_time.hpp"
-#include "weft/detail/calls/opened_stream.hpp"
-#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
+#include "weft/detail/calls/stream/opened_stream.hpp"
 
 /// A side that calls, for tests whose peer is the test or another session.
 namespace weft::calls_testing {

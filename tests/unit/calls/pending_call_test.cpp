@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call from begin() to its end, over a session whose peer is the test.
-#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/piece_window.hpp"
+#include "calls/sending/piece_window.hpp"
 
 #include <gtest/gtest.h>
 

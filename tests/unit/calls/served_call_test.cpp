@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that is served, from its start to its end, over a sink that is the test's: what any protocol meets
 // that serves calls.
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-#include "calls/call_workers.hpp"
-#include "calls/calls_host.hpp"
-#include "weft/detail/calls/inline_call.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/reply_right.hpp"
+#include "calls/serve/call_workers.hpp"
+#include "calls/serve/calls_host.hpp"
+#include "weft/detail/calls/serve/inline_call.hpp"
+#include "weft/detail/calls/serve/reply_right.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/loop.hpp"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
 #include "support/manual_time.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session whose peer is the test: hello, liveness, goaway, and the ends.
-#include "calls/session.hpp"
+#include "calls/session/session.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "calls/standing_end.hpp"
+#include "calls/call/standing_end.hpp"
 #include "unit/calls/session_rig.hpp"
-#include "weft/detail/calls/call_envelope.hpp"
-#include "weft/detail/calls/inline_call.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/gate/call_envelope.hpp"
+#include "weft/detail/calls/serve/inline_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
 
 namespace weft::calls_testing {
 

@@ -2,7 +2,7 @@
 // Thousands of calls end because the peer says that it will not answer them, on a connection that stands: a
 // part of them in each turn, each with what the peer said of it, whatever becomes of the connection
 // meanwhile.
-#include "calls/standing_end.hpp"
+#include "calls/call/standing_end.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 #include "support/pattern.hpp"
 #include "unit/calls/text_calls.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::calls_testing {
 namespace {

@@ -15,18 +15,18 @@
 #include <utility>
 #include <vector>
 
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
 #include "support/fewer_steps.hpp"
 #include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "weft/detail/calls/exchange_reader.hpp"
-#include "weft/detail/calls/exchange_writer.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/served_exchange.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/serve/served_exchange.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/threads/exchange_reader.hpp"
+#include "weft/detail/calls/threads/exchange_writer.hpp"
 
 namespace weft::streams_model {
 namespace {

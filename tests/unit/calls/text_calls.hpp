@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "unit/calls/session_rig.hpp"
-#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
 
 /// Calls with a text for a body, over a session whose peer is the test.
 namespace weft::calls_testing {

@@ -14,18 +14,18 @@
 #include <utility>
 #include <vector>
 
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
 #include "support/fewer_steps.hpp"
 #include "support/manual_time.hpp"
 #include "support/model_walk.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/device_carrier.hpp"
 #include "unit/calls/model_calls.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/pending_call.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/transfer_progress.hpp"
+#include "weft/detail/calls/call/pending_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/terms/transfer_progress.hpp"
 
 namespace weft::transfers_model {
 namespace {

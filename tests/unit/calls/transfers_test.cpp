@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "calls/answer_transfer.hpp"
+#include "calls/sending/answer_transfer.hpp"
 #include "support/heap_count.hpp"
 #include "unit/calls/session_rig.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::calls_testing {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is next when calls wait for a worker, and who has to go when there are too many.
-#include "calls/worker_queue.hpp"
+#include "calls/serve/worker_queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "calls/calls_host.hpp"
-#include "weft/detail/calls/method_entry.hpp"
+#include "calls/serve/calls_host.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {

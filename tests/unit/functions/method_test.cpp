@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "calls/method_table.hpp"
-#include "calls/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/session/session.hpp"
 #include "weft/client.hpp"
 #include "weft/server.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "weft/detail/access/file_options.hpp"
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/authorizer.hpp"
+#include "weft/detail/calls/gate/authorizer.hpp"
 #include "weft/detail/transport/identity.hpp"
 
 namespace weft {

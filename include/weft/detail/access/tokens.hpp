@@ -7,8 +7,8 @@
 
 #include "weft/detail/access/file_options.hpp"
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/authenticator.hpp"
-#include "weft/detail/calls/client_interceptor.hpp"
+#include "weft/detail/calls/gate/authenticator.hpp"
+#include "weft/detail/calls/gate/client_interceptor.hpp"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "weft/detail/adapters/asio_operation.hpp"
 #include "weft/detail/adapters/asio_wait.hpp"
 #include "weft/detail/adapters/remote.hpp"
-#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/runtime/loop.hpp"
 

@@ -14,7 +14,7 @@
 #include "weft/detail/adapters/asio_pending.hpp"
 #include "weft/detail/adapters/asio_post.hpp"
 #include "weft/detail/adapters/remote.hpp"
-#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 
 namespace weft::detail {
 

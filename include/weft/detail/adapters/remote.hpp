@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/answer.hpp"
-#include "weft/detail/calls/call_options.hpp"
-#include "weft/detail/calls/told_call.hpp"
+#include "weft/detail/calls/terms/answer.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
+#include "weft/detail/calls/threads/told_call.hpp"
 #include "weft/detail/coro/owned_argument.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/call.hpp"

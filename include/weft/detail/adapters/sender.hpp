@@ -12,7 +12,7 @@
 
 #include "weft/detail/adapters/remote.hpp"
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/runtime/loop.hpp"
 

@@ -6,7 +6,7 @@
 #include "weft/client.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/bulk/bulk_handle.hpp"
-#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/coro/task.hpp"
 
 namespace weft {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
-#include "weft/detail/calls/answer.hpp"
-#include "weft/detail/calls/awaited_call.hpp"
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
+#include "weft/detail/calls/terms/answer.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/fleet/fleet_call.hpp"

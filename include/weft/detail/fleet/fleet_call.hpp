@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/answer.hpp"
-#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
+#include "weft/detail/calls/terms/answer.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/coro/with_scope.hpp"
 #include "weft/detail/fleet/fleet_run.hpp"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/fleet/fleet_choice.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"

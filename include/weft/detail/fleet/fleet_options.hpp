@@ -9,8 +9,8 @@
 #include "weft/detail/balancing/balancing_policy.hpp"
 #include "weft/detail/balancing/outlier_options.hpp"
 #include "weft/detail/balancing/subset.hpp"
-#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/client/pool_options.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/limits/retry_budget.hpp"
 #include "weft/detail/naming/name_options.hpp"
 

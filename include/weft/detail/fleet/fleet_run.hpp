@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "weft/detail/balancing/balancing_policy.hpp"
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
 #include "weft/detail/fleet/fleet_step.hpp"
 #include "weft/detail/limits/backoff.hpp"

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "weft/detail/base/lent_runs.hpp"
-#include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/terms/answer_sink.hpp"
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/functions/encoded_ahead.hpp"

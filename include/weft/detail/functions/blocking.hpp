@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "weft/detail/calls/blocked_call.hpp"
+#include "weft/detail/calls/threads/blocked_call.hpp"
 #include "weft/detail/functions/blocking_stream.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/blocked_call.hpp"
-#include "weft/detail/calls/stream_errand.hpp"
+#include "weft/detail/calls/threads/blocked_call.hpp"
+#include "weft/detail/calls/threads/stream_errand.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/functions/codec_items.hpp"
 #include "weft/detail/functions/errand_body.hpp"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/awaited_call.hpp"
-#include "weft/detail/calls/call_errand.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
+#include "weft/detail/calls/threads/call_errand.hpp"
 #include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
 #include "weft/detail/functions/encoded_ahead.hpp"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/answer.hpp"
-#include "weft/detail/calls/call_errand.hpp"
-#include "weft/detail/calls/stream_errand.hpp"
+#include "weft/detail/calls/terms/answer.hpp"
+#include "weft/detail/calls/threads/call_errand.hpp"
+#include "weft/detail/calls/threads/stream_errand.hpp"
 #include "weft/detail/functions/call.hpp"
 
 /// Calls of functions that another thread's loop makes: the caller's thread encodes and decodes.

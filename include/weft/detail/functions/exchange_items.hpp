@@ -7,8 +7,8 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/exchange_reader.hpp"
-#include "weft/detail/calls/exchange_writer.hpp"
+#include "weft/detail/calls/threads/exchange_reader.hpp"
+#include "weft/detail/calls/threads/exchange_writer.hpp"
 
 /// Items of a stream for threads that block. A Format defines the items, as for ReadItem and WriteItem.
 namespace weft::detail {

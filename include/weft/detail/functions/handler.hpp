@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/incoming_attachment.hpp"
-#include "weft/detail/calls/inline_call.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/served_exchange.hpp"
+#include "weft/detail/calls/landing/incoming_attachment.hpp"
+#include "weft/detail/calls/serve/inline_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/serve/served_exchange.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/functions/answering.hpp"
 #include "weft/detail/functions/blocking_reader.hpp"
 #include "weft/detail/functions/blocking_writer.hpp"

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/leaving_memory.hpp"
+#include "weft/detail/calls/terms/leaving_memory.hpp"
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/functions/views.hpp"
 

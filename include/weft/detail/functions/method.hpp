@@ -7,7 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/fixed_string.hpp"

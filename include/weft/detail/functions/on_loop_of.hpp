@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "weft/detail/calls/returning_call.hpp"
+#include "weft/detail/calls/threads/returning_call.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 #include "weft/detail/functions/named_first.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/detail/calls/call_context.hpp"
-#include "weft/detail/calls/call_peer.hpp"
+#include "weft/detail/calls/peers/call_peer.hpp"
+#include "weft/detail/calls/serve/call_context.hpp"
 #include "weft/detail/functions/function_caller.hpp"
 
 namespace weft {

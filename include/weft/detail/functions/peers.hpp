@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/detail/calls/call_errand.hpp"
 #include "weft/detail/calls/server/broadcast.hpp"
 #include "weft/detail/calls/server/broadcast_options.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/calls/threads/call_errand.hpp"
 #include "weft/detail/functions/call.hpp"
 #include "weft/detail/functions/named_first.hpp"
 #include "weft/detail/functions/peer.hpp"

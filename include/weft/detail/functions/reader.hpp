@@ -5,8 +5,8 @@
 
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/item_access.hpp"
-#include "weft/detail/calls/read_item.hpp"
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/read_item.hpp"
 #include "weft/detail/functions/codec_items.hpp"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/reply_right.hpp"
+#include "weft/detail/calls/serve/reply_right.hpp"
 #include "weft/detail/codec/codec.hpp"
 #include "weft/detail/functions/views.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/stream_side.hpp"
-#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/calls/stream/write_item.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/codec_items.hpp"
 #include "weft/detail/functions/named_first.hpp"

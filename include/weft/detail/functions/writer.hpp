@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/item_access.hpp"
-#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/write_item.hpp"
 #include "weft/detail/functions/codec_items.hpp"
 #include "weft/detail/functions/named_first.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/detail/base/bytes.hpp"
-#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call/awaited_call.hpp"
 #include "weft/detail/calls/client/call_client.hpp"
 #include "weft/detail/protobuf/message.hpp"
 #include "weft/detail/protobuf/method.hpp"

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/call_details.hpp"
+#include "weft/detail/calls/call/call_details.hpp"
 #include "weft/detail/calls/client/call_client.hpp"
-#include "weft/detail/calls/finish_stream.hpp"
-#include "weft/detail/calls/item_access.hpp"
-#include "weft/detail/calls/opened_stream.hpp"
-#include "weft/detail/calls/read_item.hpp"
-#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/calls/stream/finish_stream.hpp"
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/opened_stream.hpp"
+#include "weft/detail/calls/stream/read_item.hpp"
+#include "weft/detail/calls/stream/write_item.hpp"
 #include "weft/detail/protobuf/message_items.hpp"
 #include "weft/detail/protobuf/method.hpp"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/call_context.hpp"
-#include "weft/detail/calls/call_options.hpp"
+#include "weft/detail/calls/serve/call_context.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/memory/buffer.hpp"
 
 namespace weft::protobuf {

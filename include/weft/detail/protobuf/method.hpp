@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 
 namespace weft::protobuf {
 

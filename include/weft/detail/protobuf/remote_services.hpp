@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/call_options.hpp"
 #include "weft/detail/calls/client/call_client.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/protobuf/method.hpp"
 

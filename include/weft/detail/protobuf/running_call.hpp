@@ -10,8 +10,8 @@
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/base/time.hpp"
-#include "weft/detail/calls/call_options.hpp"
-#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/terms/call_options.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/protobuf/controller.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "weft/detail/base/status.hpp"
-#include "weft/detail/calls/item_access.hpp"
-#include "weft/detail/calls/read_item.hpp"
-#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/read_item.hpp"
+#include "weft/detail/calls/stream/write_item.hpp"
 #include "weft/detail/protobuf/message_items.hpp"
 
 namespace weft::protobuf {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
-#include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/protobuf/message.hpp"
 #include "weft/detail/protobuf/stream.hpp"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "weft/detail/base/bytes.hpp"
-#include "weft/detail/calls/method_entry.hpp"
-#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/serve/served_call.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/protobuf/message.hpp"
 #include "weft/detail/protobuf/record_cache.hpp"
 

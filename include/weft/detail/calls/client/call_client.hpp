@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/caller.hpp"
+#include "weft/detail/calls/call/caller.hpp"
 #include "weft/detail/calls/client/client_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/connection.hpp"

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/caller.hpp"
+#include "weft/detail/calls/call/caller.hpp"
 #include "weft/detail/calls/client/pool_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/runtime/loop.hpp"
 

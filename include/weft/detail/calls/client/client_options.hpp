@@ -10,8 +10,8 @@
 
 #include "weft/detail/base/log.hpp"
 #include "weft/detail/base/time.hpp"
-#include "weft/detail/calls/client_interceptor.hpp"
-#include "weft/detail/calls/limits.hpp"
+#include "weft/detail/calls/gate/client_interceptor.hpp"
+#include "weft/detail/calls/terms/limits.hpp"
 #include "weft/detail/transport/connection_stats.hpp"
 
 namespace weft {

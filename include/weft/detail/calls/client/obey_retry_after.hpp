@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/detail/calls/client_interceptor.hpp"
+#include "weft/detail/calls/gate/client_interceptor.hpp"
 #include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/calls/server/broadcast_options.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 

@@ -9,11 +9,11 @@
 
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/base/result.hpp"
-#include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/server/loop_state_kind.hpp"
 #include "weft/detail/calls/server/peer_board.hpp"
 #include "weft/detail/calls/server/server_options.hpp"
-#include "weft/detail/calls/transports.hpp"
+#include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/runtime/loop_state.hpp"
 
 namespace weft::detail {

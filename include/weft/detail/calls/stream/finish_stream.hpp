@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/opened_stream.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft::detail {
+
+/// Returns the failure of a stream with a result that was already taken.
+inline Status result_was_given() noexcept {
+  static constexpr FixedFailure kGiven{
+      StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
+      "finish() has given the result of this stream before, and gives it once"};
+  return Status::of<kGiven>();
+}
+
+/// Awaited for the end of a stream that this side opened; returns take_result() of its `Record`, which is an
+/// OpenedStream. Unread items are dropped.
+template <typename Record>
+class [[nodiscard]] FinishStream final : CancelListener {
+ public:
+  explicit FinishStream(Record& stream) noexcept : stream_(stream) {}
+  ~FinishStream() {
+    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
+  }
+  FinishStream(const FinishStream&) = delete;
+  FinishStream& operator=(const FinishStream&) = delete;
+
+  bool await_ready() noexcept {
+    StreamSide& side = stream_.side();
+    side.end_writing();
+    side.took(side.incoming().discard());
+    // The failure is on this side only: notify the peer, which would otherwise wait for credit.
+    if (const Status& why = side.failure(); !why.ok()) stream_.abandon(Status{why});
+    return stream_.done();
+  }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) return false;
+    resumption_.handle = coroutine;
+    stream_.set_end_waiter(&resumption_);
+    return true;
+  }
+  auto await_resume() {
+    stop_listening();
+    return stream_.take_result();
+  }
+
+ private:
+  void on_cancel(CancelReason reason) noexcept override { stream_.on_cancel(reason); }
+
+  Record& stream_;
+  Resumption resumption_;
+};
+
+}  // namespace weft::detail

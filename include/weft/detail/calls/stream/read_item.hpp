@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+
+#include "weft/detail/base/status.hpp"
+#include "weft/detail/calls/stream/item_access.hpp"
+#include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft::detail {
+
+/// Awaited for the next item of a stream. Gives an empty Format::Value at the end. A cancelled wait ends the
+/// stream.
+///
+/// A Format says what items are: read() makes a Value of an item's bytes, and of `Memory` which outlives the
+/// await and which clear() readies for the next one; an empty Value, and why, when they are no item.
+template <typename Format, typename Access>
+class [[nodiscard("an item is read when it is awaited")]] ReadItem final : CancelListener {
+ public:
+  ReadItem(Access access, typename Format::Memory& memory) noexcept : access_(access), memory_(memory) {}
+  ~ReadItem() {
+    if (suspended_ && access_.side().reader() == &resumption_) access_.side().set_reader(nullptr);
+  }
+  ReadItem(const ReadItem&) = delete;
+  ReadItem& operator=(const ReadItem&) = delete;
+
+  bool await_ready() noexcept {
+    StreamSide& side = access_.side();
+    Format::clear(memory_);
+    side.take_item();
+    return side.incoming().has_item() || side.incoming().have_ended();
+  }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (!listen_to_scope(coroutine, *this, access_)) return false;
+    WEFT_ASSERT(access_.side().reader() == nullptr, "one coroutine at a time reads a stream");
+    suspended_ = true;
+    resumption_.handle = coroutine;
+    access_.side().set_reader(&resumption_);
+    return true;
+  }
+  typename Format::Value await_resume() noexcept {
+    stop_listening();
+    suspended_ = false;
+    StreamSide& side = access_.side();
+    if (!side.incoming().has_item()) {
+      // The peer would wait for credit without end; abandoning cancels the call there.
+      if (const Status lost = side.loss(); !lost.ok()) [[unlikely]] {
+        access_.abandon(lost);
+      }
+      return {};
+    }
+    Status failure;
+    typename Format::Value item = Format::read(side.incoming().show(), memory_, failure);
+    if (!item) [[unlikely]] {
+      access_.abandon(failure);
+    }
+    return item;
+  }
+
+ private:
+  void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
+
+  Access access_;
+  typename Format::Memory& memory_;
+  Resumption resumption_;
+  bool suspended_ = false;
+};
+
+}  // namespace weft::detail

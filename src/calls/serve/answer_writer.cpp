@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/serve/answer_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "calls/session/session.hpp"
+#include "calls/terms/call_status.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+Refusal no_memory_for_answer() {
+  return {RefusalReason::kOverProcessMemory,
+          exhausted("answers that wait to be sent fill the server's memory, or this connection's share of it "
+                    "(process_memory_max)")};
+}
+
+constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+
+constexpr wire::AnswerHead kNoMemory{
+    .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
+
+// A slower transfer could not be distinguished from a stalled one.
+std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, Session& session) {
+  if (wanted == 0 || wanted > Pace::kRateMax) return 0;
+  return std::max(wanted, session.transfers().least_rate(bytes, session.limits().frame_timeout));
+}
+
+}  // namespace
+
+AnswerWriter::AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host,
+                           Admission& admission, IdTable<ServedCall>& calls, CallCounting& counting)
+    : AnswerSink(connection_id),
+      session_(session),
+      host_(host),
+      admission_(admission),
+      calls_(calls),
+      counting_(counting) {}
+
+bool AnswerWriter::break_off(std::uint64_t id) {
+  AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
+  if (transfer == nullptr || !transfer->linked()) return false;
+  session_.transfers().remove(*transfer);
+  transfer->stop();
+  const Status given_up = Status::of<kBrokenOff>();
+  send_failure(id, failure_head(given_up), given_up.message());
+  return true;
+}
+
+bool AnswerWriter::wake_some(std::size_t& left) {
+  for (; left > 0 && !room_waiters_.empty(); --left) {
+    session_.loop().schedule(room_waiters_.pop_front().node);
+  }
+  return room_waiters_.empty();
+}
+
+void AnswerWriter::wake_room_waiter() {
+  if (room_waiters_.empty() || !has_room()) return;
+  session_.loop().schedule(room_waiters_.pop_front().node);
+}
+
+inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
+                                std::size_t written, std::size_t kept, wire::AnswerHead& head) {
+  if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
+    fail(id,
+         over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's", kRaiseBody));
+    return false;
+  }
+  if (attachment_bytes > session_.peer().attachment_bytes_max) [[unlikely]] {
+    fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer().attachment_bytes_max,
+                        "the caller's", kRaiseClientsAttachment));
+    return false;
+  }
+  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(written + wire::kHeaderBytes, kept))
+      [[unlikely]] {
+    const Refusal why = no_memory_for_answer();
+    refuse(id, why.reason, why.status);
+    return false;
+  }
+  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
+  head.id = id;
+  if (attachment_bytes == 0) [[likely]] {
+    return true;
+  }
+  head.flags = wire::FrameFlags::kAttachment;
+  if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
+  head.attachment_bytes = attachment_bytes;
+  return true;
+}
+
+std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
+                                      std::uint64_t attachment_bytes) {
+  wire::AnswerHead head;
+  if (!admit(id, body_bytes, attachment_bytes, body_bytes, 0, head)) [[unlikely]] {
+    return nullptr;
+  }
+  return session_.output().begin(head.header());
+}
+
+ChunkPool* AnswerWriter::lending_chunks() const noexcept {
+  return session_.output().lends_runs() ? &session_.loop().chunks() : nullptr;
+}
+
+std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_bytes,
+                                             std::uint64_t attachment_bytes, const RunsInChunk& lent) {
+  wire::AnswerHead head;
+  const std::size_t written = body_bytes - lent.runs.bytes();
+  if (!admit(id, body_bytes, attachment_bytes, written, lent.chunk->capacity(), head)) return nullptr;
+  return session_.output().begin_around(head.header(), lent.runs);
+}
+
+void AnswerWriter::put_runs_in(const RunsInChunk& lent, bool attachment_follows) {
+  session_.output().end_around(lent.runs, nullptr, lent.chunk, attachment_follows);
+}
+
+void AnswerWriter::end_answer() {
+  session_.output().end();
+}
+
+void AnswerWriter::take_back_answer(const std::byte* body) {
+  session_.output().take_back(body);
+}
+
+void AnswerWriter::end_answer_with(std::uint64_t id, Attachment& attachment,
+                                   std::unique_ptr<AnswerWishes> wishes) {
+  session_.output().end();
+  if (!queue_transfer(id, attachment, wishes)) {
+    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+  }
+}
+
+// OutgoingTransfers limits the number of copied pieces of an attachment that is sent in pieces.
+bool AnswerWriter::reserve_copy(std::uint64_t bytes) {
+  if (!session_.output().needs_end() || session_.transfers().splits(bytes)) return true;
+  return session_.output().reserve(static_cast<std::size_t>(bytes));
+}
+
+bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
+                                  std::unique_ptr<AnswerWishes>& wishes) {
+  Outbox& outbox = session_.connection().outbox();
+  const std::size_t bytes = attachment.size();
+  const bool splits = session_.transfers().splits(bytes);
+  if (wishes == nullptr && bytes != 0 && !splits && outbox.lease_policy().copies(bytes)) {
+    RunCursor<const std::byte> memory{attachment.view()};
+    return outbox.append_copied(memory, bytes);
+  }
+  const std::uint64_t rate = splits && wishes != nullptr ? kept_rate(wishes->rate, bytes, session_) : 0;
+  AnswerTransfer* transfer = nullptr;
+  try {
+    if (splits && leaving_ == nullptr) {
+      leaving_ = std::make_unique<IdTable<AnswerTransfer>>(host_.table_secret);
+    }
+    if (splits) leaving_->reserve_one();
+    transfer = new AnswerTransfer(session_.loop(), outbox, std::move(attachment), std::move(wishes));
+  } catch (const std::bad_alloc&) {
+    if (wishes != nullptr) wishes->end(false);
+    return false;
+  }
+  if (!splits) return transfer->queue_whole();
+  transfer->belong_to(id, true, rate);
+  transfer->enter(*leaving_);
+  session_.transfers().add(*transfer, session_.loop());
+  return true;
+}
+
+void AnswerWriter::slow_down(std::uint64_t id, std::uint64_t rate) {
+  AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
+  if (transfer == nullptr || !transfer->linked()) return;
+  const std::uint64_t kept = kept_rate(rate, transfer->offset() + transfer->bytes_left(), session_);
+  const std::uint64_t before = transfer->pace().rate();
+  if (kept != 0 && (before == 0 || kept < before)) session_.transfers().set_rate(*transfer, kept);
+}
+
+bool AnswerWriter::has_room() const noexcept {
+  return is_gone() || session_.output().has_room();
+}
+
+void AnswerWriter::forget(ServedCall& call) {
+  calls_.erase(call);
+  admission_.leave(call.request().connection_charge);
+  wake_room_waiter();
+  // One that leaves may have waited for this answer.
+  if (!is_gone() && !session_.ready()) [[unlikely]] {
+    session_.setup().owner.on_session_room(session_);
+  }
+}
+
+std::shared_ptr<PeerTarget> AnswerWriter::peer() {
+  return is_gone() ? nullptr : PeerTarget::of(session_);
+}
+
+std::string AnswerWriter::local_endpoint() const {
+  return session_.connection().local_endpoint();
+}
+
+std::string AnswerWriter::remote_endpoint() const {
+  return session_.connection().remote_endpoint();
+}
+
+std::shared_ptr<void>& AnswerWriter::connection_tag() {
+  return session_.seat().tag();
+}
+
+void AnswerWriter::finish() {
+  session_.finish();
+}
+
+void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
+  session_.count_refusal(reason, why);
+  counting_.refused(id);
+  wire::AnswerHead head = failure_head(why);
+  if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
+  send_failure(id, head, why.message());
+}
+
+void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
+  session_.count_refusal(refusal.reason, refusal.status);
+  counting_.refused(id);
+  wire::AnswerHead head = failure_head(refusal.status);
+  head.flags |= wire::FrameFlags::kUnprocessed;
+  if (refusal.retry_after > Duration::zero())
+    head.retry_after_ms = retry_after_milliseconds(refusal.retry_after);
+  send_failure(id, head, refusal.status.message());
+}
+
+// Allocates nothing but the frame.
+void AnswerWriter::refuse_without_memory(std::uint64_t id) {
+  host_.refusals.count(RefusalReason::kOverProcessMemory);
+  counting_.refused(id);
+  send_failure(id, kNoMemory, "the server is out of memory for the call");
+}
+
+void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
+  counting_.failed(id, failure.code());
+  send_failure(id, failure_head(failure), failure.message());
+}
+
+void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
+  if (is_gone()) return;
+  std::string_view message = text.substr(0, session_.peer().body_bytes_max);
+  if (message.size() > FrameOutput::kSmallBytes &&
+      !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {
+    message = message.substr(0, kShortTextBytes);
+  }
+  failure.id = id;
+  failure.body_bytes = static_cast<std::uint32_t>(message.size());
+  if (std::byte* body = session_.output().begin(failure.header())) {
+    std::memcpy(body, message.data(), message.size());
+    session_.output().end();
+  }
+}
+
+}  // namespace weft::detail

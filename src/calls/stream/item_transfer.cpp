@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/stream/item_transfer.hpp"
+
+#include <utility>
+
+#include "calls/session/session.hpp"
+#include "weft/detail/calls/stream/stream_side.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kNoMemoryForAttachment{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
+                                              "out of memory for the attachment of a stream's item"};
+
+}  // namespace
+
+ItemTransfer::ItemTransfer(Attachment attachment, StreamSide& side) noexcept
+    : attachment_(std::move(attachment)), side_(&side) {
+  OutgoingTransfer::begin(attachment_.view());
+  set_of_item();
+}
+
+// An attachment no longer than a piece is queued at once, so that the writer does not wait for it.
+bool ItemTransfer::begin(const StreamPlace& place) noexcept {
+  Session& session = place.streams->session();
+  belong_to(place.id, place.answers);
+  if (session.transfers().splits(bytes_left())) {
+    session.transfers().add(*this, session.loop());
+    return true;
+  }
+  if (queue_whole(place)) {
+    on_queued();
+    return true;
+  }
+  // Its piece has begun, so the peer would take any following bytes for the rest of it.
+  session.close(Status::of<kNoMemoryForAttachment>());
+  side_ = nullptr;
+  queued_ = true;
+  if (returned_ || give_up()) delete this;
+  return false;
+}
+
+bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
+  const wire::PieceHead head{.id = place.id,
+                             .offset = 0,
+                             .bytes = bytes_left(),
+                             .of_answer = place.answers,
+                             .last = true,
+                             .of_item = true};
+  FrameOutput& output = place.streams->output();
+  if (output.begin(head.header()) == nullptr) return false;
+  output.end();
+  Outbox& outbox = place.streams->session().connection().outbox();
+  if (is_copied_by(outbox)) static_cast<void>(output.reserve(bytes_left()));
+  return queue(outbox, bytes_left());
+}
+
+void ItemTransfer::leave_side() noexcept {
+  if (side_ != nullptr && linked()) side_->place().streams->session().transfers().remove(*this);
+  side_ = nullptr;
+}
+
+void ItemTransfer::stop() noexcept {
+  leave_side();
+  queued_ = true;
+  if (returned_ || give_up()) delete this;
+}
+
+void ItemTransfer::on_queued() noexcept {
+  queued_ = true;
+  StreamSide* const side = std::exchange(side_, nullptr);
+  const bool returned = returned_;
+  if (side != nullptr) side->on_attachment_queued();
+  if (returned) delete this;
+}
+
+// All of it may have been copied when it was queued.
+void ItemTransfer::on_returned(bool) noexcept {
+  returned_ = true;
+  if (queued_) delete this;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/terms/kept_body.hpp"
+
+#include <cstring>
+
+#include "weft/detail/coro/task.hpp"
+
+namespace weft::detail {
+
+void KeptBody::copy(Bytes bytes) {
+  if (bytes.empty()) return;
+  auto* const copied = static_cast<std::byte*>(detail::allocate_frame(bytes.size()));
+  std::memcpy(copied, bytes.data(), bytes.size());
+  bytes_ = {copied, bytes.size()};
+}
+
+KeptBody::~KeptBody() {
+  if (!chunk_ && !bytes_.empty()) {
+    detail::release_frame(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+  chunk_.reset();
+  if (charge_ != 0) budget_->release(charge_);
+}
+
+}  // namespace weft::detail
