@@ -172,7 +172,7 @@ class ServedCalls : public ::testing::Test {
   std::uint32_t answer_bytes_max_ = 1000;
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
-  std::unique_ptr<CallWorkers> workers_ = CallWorkers::start(1, 4).value();
+  std::unique_ptr<CallWorkers> workers_ = CallWorkers::start(1, 1, 4).value();
   CallsHost host_;
   MethodEntry method_;
   std::unique_ptr<NotingSink> sink_;
