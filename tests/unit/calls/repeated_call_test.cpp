@@ -319,7 +319,8 @@ class Walk {
         call_->on_cancel(CancelReason::kRequested);
         break;
       case kTimeOver:
-        rigs_[0]->pass(30s);
+        // The loop of the session first: the call ends once this loop has read what arrived before.
+        for (auto each = rigs_.rbegin(); each != rigs_.rend(); ++each) (*each)->pass(30s);
         break;
       case kEvents:
         return false;
