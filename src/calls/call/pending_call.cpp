@@ -176,9 +176,10 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
   return {.outcome = Begun::Outcome::kSent};
 }
 
-// A late loop may be here before the timer of a call whose deadline has passed. refuse() has ended one that
-// is refused, and the call may be gone.
+// A late loop may be here before the timer of a call whose deadline has passed. refuse() ends a call that is
+// refused, as its waiter expects, and the call may be gone.
 void PendingCall::begin_waiting(CallsOut& out) noexcept {
+  request_.has_waited = true;
   if (request_.deadline.expired(target_->loop().now())) {
     return fail(late_status(request_, *target_, CancelReason::kDeadline));
   }
