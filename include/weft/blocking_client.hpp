@@ -27,9 +27,10 @@ namespace weft {
 /// destroyed; calls awaited elsewhere, such as a BlockingCall, end with kCancelled. In a child of fork it
 /// does nothing.
 ///
-/// Like a Client it can serve: the server may call the functions registered before the first call, from any
-/// thread except the client's own. Handlers run on the client's thread and block its calls until they return.
-/// A Reply that a handler passed on must be used or dropped before the client is destroyed.
+/// Like a Client it can serve: the server may call the functions that were registered before the first call.
+/// Register them on any thread except the client's own. Handlers run on the client's thread and block its
+/// calls until they return. A Reply that a handler passed on must be used or dropped before the client is
+/// destroyed.
 class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
                              public detail::FunctionServer<BlockingClient> {
  public:

@@ -29,9 +29,9 @@ namespace weft {
 /// lifetime: as for detail::CallPool.
 ///
 /// Like a Client, a pool can serve: the server may call functions registered before the first call or
-/// connect(), over each connection of the pool. A connection with a running handler is not idle. When the
-/// pool retires a connection, it notifies the server, and the connection closes after its running calls have
-/// been answered.
+/// connect(), over each connection of the pool. A connection on which the server makes calls is not idle.
+/// When the pool retires a connection, it notifies the server, and the connection closes after its running
+/// calls have been answered.
 class ConnectionPool final : public detail::CallPool,
                              public detail::FunctionCaller<ConnectionPool>,
                              public detail::FunctionServer<ConnectionPool> {

@@ -11,7 +11,7 @@ namespace weft::detail {
 /// Carries out, on the connection that it belongs to, what a BringUp asks for.
 class BringUpHost {
  public:
-  /// Queues a whole frame; false when memory is out.
+  /// Queues a whole frame; false when memory is exhausted.
   virtual bool queue_carrier_frame(std::string_view frame) = 0;
   /// Returns how many bytes leave before the next frame that is queued.
   virtual std::size_t queued_bytes() const = 0;

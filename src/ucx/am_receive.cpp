@@ -40,7 +40,7 @@ AmRecord::Data kind_of(const ucp_am_recv_param_t& param) noexcept {
   return (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0 ? Data::kHeld : Data::kCopied;
 }
 
-// Null when memory is out.
+// Null when memory is exhausted.
 std::byte* copy_outside(Memory& to, const void* from, std::size_t size) noexcept {
   try {
     to = Memory::copy_of({static_cast<const std::byte*>(from), size});
@@ -62,7 +62,7 @@ std::byte* copy_outside(Memory& to, const void* from, std::size_t size) noexcept
   return record.header != nullptr && record.data != nullptr;
 }
 
-// False when memory is out.
+// False when memory is exhausted.
 [[gnu::always_inline]] inline bool fill(AmRecord& record, const void* header, std::size_t header_size,
                                         void* data, std::size_t size,
                                         const ucp_am_recv_param_t& param) noexcept {

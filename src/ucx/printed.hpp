@@ -9,7 +9,7 @@
 
 namespace weft::ucx::detail {
 
-/// Returns what `print(FILE*)` writes; empty when memory is out.
+/// Returns what `print(FILE*)` writes; empty when memory is exhausted.
 template <typename Print>
 std::string printed(Print&& print) {
   char* text = nullptr;

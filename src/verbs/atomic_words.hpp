@@ -17,7 +17,7 @@ class AtomicWords {
   AtomicWords(const AtomicWords&) = delete;
   AtomicWords& operator=(const AtomicWords&) = delete;
 
-  /// Returns an unused word. Empty when memory is out.
+  /// Returns an unused word. Empty when memory is exhausted.
   Memory take() noexcept;
   /// Ends the pool: no word is taken any more. Deletes it now, or when the last word returns.
   void close() noexcept;

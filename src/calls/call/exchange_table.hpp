@@ -28,7 +28,7 @@ class ExchangeTable {
   ExchangeTable(const ExchangeTable&) = delete;
   ExchangeTable& operator=(const ExchangeTable&) = delete;
 
-  /// Makes room for one more, if there is none. False when memory is out, or its budget.
+  /// Makes room for one more, if there is none. Returns false when memory or its budget is exhausted.
   bool has_slot() noexcept { return first_free_ != kNoSlot || add_slot(); }
   /// Gives `exchange`, which begins at `position` of the byte stream, an id. has_slot() is asked before.
   std::uint64_t enter(Exchange& exchange, std::uint64_t position) {

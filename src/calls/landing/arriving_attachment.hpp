@@ -22,8 +22,8 @@ struct ArrivingAttachmentTag;
 
 /// Attachment of a request while it arrives: how much has arrived, and whether it makes progress, independent
 /// of its destination. An entry of ArrivingCalls, linked while more of it is expected; ArrivingCalls calls
-/// the virtual functions. Exactly one of the functions for its end is called, after it has left the table,
-/// and that may destroy it. Thread: the connection's loop.
+/// the virtual functions. At most one of the functions for its end is called, after it has left the table,
+/// and that may destroy it; none is called after ArrivingCalls::remove(). Thread: the connection's loop.
 class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
                            public ListHook<ArrivingAttachmentTag>,
                            private Timer {

@@ -89,7 +89,8 @@ class ArrivingCalls {
   /// Ends `attachment`, which is here and no longer wanted: on_given_up() follows, at once or when no device
   /// writes to its memory any more.
   void give_up(ArrivingAttachment& attachment);
-  /// Does as give_up(), at once and without a word to `attachment`; waits for a device.
+  /// Removes `attachment` at once, without a call of its functions. Blocks until no device writes to its
+  /// memory.
   void remove(ArrivingAttachment& attachment) noexcept;
   /// A time limit of `attachment` has passed: its deadline, the time for progress, or the wait for its
   /// memory.
@@ -117,9 +118,9 @@ class ArrivingCalls {
   CallsHost& host_;
   IdTable<ArrivingAttachment> table_;
   IntrusiveList<ArrivingAttachment, ArrivingAttachmentTag> arriving_;
-  /// Bytes of the attachments that are arriving in the server's memory, whole.
+  /// Total size of the attachments that are arriving in the server's memory.
   std::uint64_t announced_ = 0;
-  /// The attachment with bytes being received; null when it is no longer wanted.
+  /// The attachment with bytes being received; null if there is none, or if it is no longer wanted.
   ArrivingAttachment* landing_ = nullptr;
   std::size_t landing_bytes_ = 0;
   bool peer_ended_ = false;

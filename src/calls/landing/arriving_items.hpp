@@ -33,7 +33,8 @@ class ArrivingItems {
   ArrivingItems& operator=(const ArrivingItems&) = delete;
   ~ArrivingItems();
 
-  /// Takes `item`, which announces an attachment and belongs to `side`. Null when memory is exhausted.
+  /// Takes `item`, which announces an attachment and belongs to `side`. Null when there is no memory for it,
+  /// or when all attachments would announce more than connection_memory_max.
   OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
   Session& session() const noexcept { return session_; }
 

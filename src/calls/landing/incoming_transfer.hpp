@@ -49,9 +49,11 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
              TransferProgress* progress = nullptr) noexcept;
   /// Returns how it ended.
   Status take_outcome() noexcept;
-  /// Returns the attachment received into the server's memory. Errors: kResourceExhausted.
+  /// Returns the attachment received into the server's memory. Errors: as take_outcome(), and
+  /// kResourceExhausted.
   Result<Buffer> take_buffer() noexcept;
-  /// Replaces its end: the waiter is gone, and nothing writes to the memory afterwards.
+  /// Ends the transfer for a waiter that is gone, which is not scheduled. Nothing writes to the memory
+  /// afterwards: waits for a device.
   void stop_waiting() noexcept;
 
   /// It follows its request, which was just handed to its handler: returns whether any of it is received.
@@ -82,8 +84,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   void go_on_copying() noexcept;
   void end(Status failure) noexcept;
 
-  /// Bytes of the server's memory that it counts in its connection since they are whole, beside what its call
-  /// does.
+  /// Bytes of the server's memory that it holds in its connection's account, once the attachment is complete,
+  /// in addition to those of its call.
   std::size_t held_ = 0;
   /// Null when the connection is gone.
   ArrivingCalls* arriving_;

@@ -21,7 +21,7 @@ namespace weft::detail {
 /// Thread: the connection's loop.
 class FrameOutput {
  public:
-  /// Bytes that may wait before items of streams do.
+  /// Number of queued bytes above which items of streams have to wait.
   static constexpr std::size_t kItemsRoom = 512 * 1024;
   /// A larger body needs reserve(); this many bytes may be queued before find_room() is called again.
   static constexpr std::size_t kSmallBytes = 16 * 1024;
@@ -33,7 +33,7 @@ class FrameOutput {
   FrameOutput& operator=(const FrameOutput&) = delete;
 
   /// Gives room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
-  /// Null when memory is out, and then the connection is being closed.
+  /// Null when memory is exhausted, and then the connection is being closed.
   [[gnu::always_inline]] std::byte* begin(wire::FrameHeader header) {
     const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
     std::byte* const frame = outbox_.append(bytes);
@@ -49,10 +49,11 @@ class FrameOutput {
   }
   /// The same for a body that is written without `runs`, where lends_runs() says so; end_around() follows.
   std::byte* begin_around(wire::FrameHeader header, const LentRuns& runs);
-  /// The body was written, and `runs` have their places: puts them in, as Outbox::put_in() does. False when
-  /// memory is out, and then the connection is being closed.
+  /// Inserts `runs` at their places, after the rest of the body was written, as Outbox::put_in() does.
+  /// Returns false when memory is exhausted, and then the connection is being closed.
   bool end_around(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk, bool more_follows);
-  /// Runs of bodies may be sent from where they lie: nothing has to be known of their bytes before.
+  /// Returns true if runs of bodies may be sent without a copy: there is no checksum to compute over their
+  /// bytes.
   bool lends_runs() const { return !checksums_; }
   /// Has to follow when the body was written.
   void end() {
@@ -82,8 +83,7 @@ class FrameOutput {
     connection_.tell_when_drained(items_room_ / 2);
     return false;
   }
-  /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water
-  /// mark at least.
+  /// Number of queued bytes when has_room() became false for the last time; at least the high-water mark.
   std::size_t full_at() const noexcept { return full_at_; }
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written, and for `kept`
   /// bytes that are kept elsewhere for it. False when there is none.
@@ -94,7 +94,7 @@ class FrameOutput {
   /// Gives back reserved memory of frames that were not written, or that have left.
   void give_back_unused() noexcept;
   /// Sets whether too many attachments of answers are queued to create further ones, even if the outbox is
-  /// nearly empty. After a change to false FrameSink::on_drained() follows.
+  /// nearly empty. A change to false takes effect at the next drained(); FrameSink::on_drained() follows.
   void crowd(bool crowded) noexcept;
   /// Nothing can be sent any more: there is no room from now on.
   void shut() noexcept {

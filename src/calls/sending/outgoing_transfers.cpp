@@ -14,12 +14,12 @@ namespace {
 constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a piece of an attachment"};
 
-/// Limits for the number of queued answers with attachments, and for their bytes; above either no more are
-/// created.
+/// Limits for the number of queued answers with attachments, and for their bytes; no more are created while
+/// both are exceeded.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
-/// Pieces are no longer than usual from so late in a turn on: the timers wait for its end. Each of sixteen
-/// connections has moved one of 256 KiB in each direction by then.
+/// Age of a turn from which on pieces keep their usual length, because the timers wait for the end of the
+/// turn. By then each of sixteen connections has moved a piece of 256 KiB in each direction.
 constexpr Duration kLongWithin = std::chrono::milliseconds{2};
 /// Size of a copied piece, which is in memory twice.
 constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
@@ -112,7 +112,7 @@ std::size_t OutgoingTransfers::queue_piece(bool peer_answers) noexcept {
   TurnTime& turn = loop_->turn_time();
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const bool has_company = may_be_long && turn.company().is_there(turn.read());
-  // Without memory for the account nothing is held back.
+  // If there is no memory for the marks, no piece is held back.
   if (may_be_long && marks_ == nullptr) {
     marks_.reset(new (std::nothrow) PieceMarks(*loop_, connection_, output_, *this));
   }

@@ -17,8 +17,8 @@
 namespace weft::detail {
 
 /// Attachments that are sent in pieces on one connection, in turns. The connection asks for a piece when
-/// little else is queued, so that other frames pass between the pieces. While many answers wait here no more
-/// are created: see FrameOutput::crowd(). Thread: the connection's loop.
+/// little else is queued, so that other frames pass between the pieces. While many answers wait here, with
+/// many bytes, no more are created: see FrameOutput::crowd(). Thread: the connection's loop.
 class OutgoingTransfers final : public OutboxSource {
  public:
   /// Both outlive it.
@@ -39,7 +39,8 @@ class OutgoingTransfers final : public OutboxSource {
     return allowed_ && bytes > connection_.capabilities().piece_bytes;
   }
   std::uint64_t rate_max() const noexcept { return rate_max_; }
-  /// The least rate at which one of `bytes` does not stand still for one whose time is `frame_timeout`.
+  /// Returns the least rate at which an attachment of `bytes` is not taken for stalled by a peer with this
+  /// `frame_timeout`.
   std::uint64_t least_rate(std::uint64_t bytes, Duration frame_timeout) const noexcept {
     return Pace::least(bytes, connection_.capabilities().piece_bytes, frame_timeout);
   }
@@ -53,7 +54,7 @@ class OutgoingTransfers final : public OutboxSource {
   /// The peer has received everything sent before the ping with this id. Returns false if the ping was not
   /// sent here.
   bool on_pong(std::uint64_t id) noexcept;
-  /// A pong was queued: it belongs to no call, so pieces need not yield to it.
+  /// A pong was queued: it belongs to no call, so pieces do not yield to it.
   void pong_queued() noexcept { connection_.pull_from(has_more() ? this : nullptr, 1); }
   /// The connection is gone.
   void drop_all() noexcept;
@@ -64,8 +65,8 @@ class OutgoingTransfers final : public OutboxSource {
   }
 
  private:
-  /// Bytes that one sends before the next does: pieces of one memory that follow each other stay in the
-  /// caches of both sides, and other frames pass between them all the same.
+  /// Bytes that a transfer sends before the next one does. Consecutive pieces of the same memory stay in the
+  /// caches of both sides, and other frames still pass between them.
   static constexpr std::uint32_t kTurnBytes = 1024 * 1024;
 
   bool make_pacing(Loop& loop) noexcept;
@@ -88,7 +89,7 @@ class OutgoingTransfers final : public OutboxSource {
   std::uint64_t rate_max_ = 0;
   /// The connection's, since there was a transfer.
   Loop* loop_ = nullptr;
-  /// Bytes that the first one may send before it is the next one's turn.
+  /// Bytes that the first transfer may still send before the next one has its turn.
   std::uint32_t turn_left_ = kTurnBytes;
   /// Number of waiting answers, and of their unsent bytes.
   std::uint32_t answers_ = 0;

@@ -13,10 +13,10 @@
 
 namespace weft::detail {
 
-/// Markers between the pieces that one connection sends: pings with pongs that tell how much the peer has
-/// received. Holds pieces back while a window of them is in flight and other frames would wait behind more.
-/// Sending goes on after a pong, or when no other frames are sent any more, which a timer checks. Thread: the
-/// connection's loop.
+/// Marks behind the pieces that one connection sends: pings, whose pongs tell how much the peer has received.
+/// Holds pieces back while a window of them is in flight and other frames would wait behind more. Sending
+/// goes on after a pong, or when no other frames are sent any more, or when the peer has left a mark
+/// unanswered for too long; a timer checks these two. Thread: the connection's loop.
 class PieceMarks final : private Timer {
  public:
   /// All outlive it. `source` is what gives `connection` the pieces.
@@ -31,7 +31,7 @@ class PieceMarks final : private Timer {
   bool hold_back() noexcept;
   /// A piece of this many bytes was queued.
   void sent(std::size_t bytes, bool has_company) noexcept;
-  /// The peer has received everything sent before the ping with this id. Returns false if that was no marker.
+  /// The peer has received everything sent before the ping with this id. Returns false if that was no mark.
   bool on_pong(std::uint64_t id) noexcept;
 
  private:

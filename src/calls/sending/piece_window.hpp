@@ -22,17 +22,17 @@ namespace weft::detail {
 /// Thread: the connection's loop.
 class PieceWindow {
  public:
-  /// Id of the first mark; others follow. Other pings have the id of a connection, which is small, or all
-  /// bits of that turned.
+  /// Id of the first mark; others follow. Other pings have the id of a connection, which is small, or its
+  /// bitwise complement.
   static constexpr std::uint64_t kIds = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kBytesMin = 512 * 1024;
   static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
-  /// Delay of a mark that bytes queued on the path may cause; or an eighth of the path's delay, if that is
-  /// more.
+  /// Permitted delay of a mark by bytes that are queued on the path; or an eighth of the path's own delay, if
+  /// that is more.
   static constexpr Duration kQueued = std::chrono::microseconds{50};
   static constexpr Duration kForget = std::chrono::seconds{10};
-  /// A peer that leaves a mark unanswered for so long, or for twice what the last one took, is not waited
-  /// for.
+  /// Time after which an unanswered mark no longer holds pieces back: twice the time that the last mark took,
+  /// between these bounds.
   static constexpr Duration kPatience = std::chrono::seconds{1};
   static constexpr Duration kPatienceMax = std::chrono::seconds{10};
 

@@ -12,15 +12,16 @@
 
 namespace weft::detail {
 
-/// Rates of the transfers of one connection, each its own, and of all together. One whose rate is used up
-/// rests until it is due, and while that of the connection is, all wait: a timer runs then, and only then.
-/// Made for the first that has a rate. Thread: the connection's loop.
+/// Keeps the transfers of one connection to their rates: each has its own, and the connection has one for all
+/// together. A transfer that has used up its rate rests until it is due; while the rate of the connection is
+/// used up, all transfers wait. A timer runs only then. Created for the first transfer with a rate. Thread:
+/// the connection's loop.
 class TransferPacing final : private Timer {
  public:
   using Transfers = IntrusiveList<OutgoingTransfer, OutgoingTransferTag>;
 
-  /// All outlive it. `source` is what gives `connection` the transfers that are `waiting`; `rate_max` is of
-  /// all together, zero for none.
+  /// All outlive it. `source` gives `connection` the pieces of the `waiting` transfers; `rate_max` is the
+  /// rate of all together, zero for none.
   TransferPacing(Loop& loop, Connection& connection, OutboxSource& source, Transfers& waiting,
                  std::uint64_t rate_max) noexcept
       : loop_(loop), connection_(connection), source_(source), waiting_(waiting), of_all_(rate_max) {}

@@ -18,8 +18,9 @@ class ServedCall;
 class LateAnswer final : private Ready, private RoomWaiter {
  public:
   /// Keeps `body`, charged until the call ends, and `failure` if there is no room; otherwise leaves both
-  /// unchanged and returns false. A body without memory is replaced by a failure, which is small, or by the
-  /// beginning of its text. If even that has no memory nothing is kept: the answer is sent above the mark.
+  /// unchanged and returns false. If there is no memory for a body, a failure replaces it, which is small; if
+  /// there is none for the text of a failure, only its beginning is kept. If there is no memory at all,
+  /// nothing is kept: the answer is sent although the queue is above its mark.
   static bool keep(ServedCall& call, AnswerBody& body, Status& failure) noexcept;
   /// Answers `call` with `body`, or with `failure` if that is one. A long body is kept until it was sent from
   /// where it lies; else `body` is copied.

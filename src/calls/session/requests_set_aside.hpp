@@ -42,14 +42,14 @@ class RequestSetAside final : public IdTableNode<RequestSetAside>, public ListHo
 };
 
 /// Requests of one connection that may be answered with attachments, in order, deferred while too many
-/// attachments of answers are queued to create further ones (OutgoingTransfers). Each is charged
-/// in the memory of the process. The connection goes on receiving, so that other requests are served, and
+/// attachments of answers are queued to create further ones (OutgoingTransfers). Each is charged in the
+/// memory of the process. The connection goes on receiving, so that other requests are served, and
 /// cancellations from the peer arrive. Thread: the connection's loop.
 class RequestsSetAside {
  public:
-  /// They may all be taken in one turn.
+  /// Maximum number of requests; all of them may be taken in one turn.
   static constexpr std::size_t kMost = 1024;
-  /// Bytes of the longest body: so all together have some megabytes.
+  /// Maximum size of a body, which limits all of them together to some megabytes.
   static constexpr std::size_t kBodyMax = kCopiedBodyBytes;
 
   /// `memory` outlives it; `table_secret` is one of IdTable.
@@ -64,7 +64,7 @@ class RequestsSetAside {
   bool add(const Frame& frame, TimePoint now) noexcept;
   /// Removes and returns the first request, and releases its charge; null when there is none.
   std::unique_ptr<RequestSetAside> take_first() noexcept;
-  /// Does so with the one of `id`; null when it is not here.
+  /// Removes and returns the request `id`, and releases its charge; null when it is not here.
   std::unique_ptr<RequestSetAside> take(std::uint64_t id) noexcept;
   /// The caller of `id` wants the answer's attachment at no more than this rate. Returns false when the
   /// request is not here.

@@ -108,7 +108,7 @@ enum class BesideAnswers : std::uint8_t {
 BesideAnswers way_of(Session& session, const Frame& frame) {
   const wire::RequestView request{frame.header};
   if (!session.output().has_room() || request.attachment_bytes() != 0) return BesideAnswers::kPutOff;
-  // One without its body is refused, for a reason that is kept no longer than until the next is refused.
+  // A request without its body is refused now, because the reason is only kept until the next refusal.
   if (frame.body.size() < frame.header.body_bytes) return BesideAnswers::kServed;
   const MethodEntry* const method = RequestCheck{session.setup().host.methods}.method_for(request);
   if (method == nullptr || method->kind == HandlerKind::kInline) return BesideAnswers::kServed;
@@ -214,7 +214,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
   life_.heard = true;
   in_.answers().set_peer_identity(connection_->peer_identity());
   const wire::Hello ours = hello_with_features(setup_);
-  // Who offered something has had its carrier judged already.
+  // If this side offered a carrier, the demands of the peer were checked when the carrier was chosen.
   if (setup_.connecting && connection_->carrier_offers().empty()) {
     if (Status refused = refuse_demands(theirs.carriers); !refused.ok()) return refused;
   }
@@ -433,7 +433,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     ++setup_.host.frames_skipped;
   }
   setup_.owner.on_session_room(*this);
-  // An upload that was announced before answers became too many is taken, as its request was.
+  // An upload announced before there were too many answers is accepted, as its request was.
   if (frame.header.type == wire::FrameType::kRequest) {
     stop_reading_if_full(*this, output_.has_room_for_requests());
   } else if (is_piece && !piece.of_answer() && !piece.of_item()) {
@@ -466,7 +466,7 @@ void Session::on_drained() {
     Status status = take_frames(taken->frames(), taken->chunk(), taken->since());
     if (!status.ok()) return close(std::move(status));
   }
-  // While answers are too many, a request whose attachment follows would add another each time.
+  // While there are too many answers, do not read on: each request with an attachment after it would add one.
   const bool reads = put_off_ == nullptr && (output_.has_room_for_requests() || !may_put_off(*this));
   if (reads) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
@@ -498,8 +498,8 @@ void Session::on_closed(Status why) {
   set_aside_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
-  // All lent memory has been returned, so no call waits for it: calls that are notified later may end, or be
-  // cancelled, before that.
+  // All lent memory has been returned, so no call waits for it: a call that is notified in a later turn may
+  // end, or be cancelled, before it is notified.
   std::size_t left = setup_.ends_in_slices ? kCallsEndedAtOnce : SIZE_MAX;
   SessionEnding ending{why, connection_->outbox().handed_over()};
   if (!tell(in_, out_, ending, left)) {
@@ -559,8 +559,8 @@ void Session::watch_peer() {
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 
-// The hello of an honest peer is in flight when its connection is accepted, and the goaway follows it; a
-// silent peer gets little time.
+// The hello of an honest peer is in flight when its connection is accepted, and the owner sends the goaway
+// after it; a silent peer gets little time.
 void Session::send_goaway(std::string_view reason, bool asks) {
   if (state_ == State::kHello) {
     const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
@@ -581,7 +581,8 @@ void Session::finish() {
   if (std::exchange(life_.finished, true)) return;
   if (state_ == State::kReady) state_ = State::kDraining;
   connection_->finish();
-  // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.
+  // No ping can be sent after the end of this side, so this timeout limits the wait for the peer to end its
+  // own.
   loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
 }
 
@@ -596,7 +597,7 @@ void Session::close_with_goaway(const Status& why) {
       in_.refuse_request(wire::RequestView{aside->frame().header},
                          {RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
     }
-    // One that is not whole may have been taken all the same.
+    // A request that has not arrived completely may have been given to its handler already.
     const std::uint64_t taken_up_to = connection_->handed_up() + (in_.has_begun_early() ? 1 : 0);
     output_.send(wire::GoawayHead{.taken_up_to = taken_up_to}.header(), why.message());
     connection_->outbox().send_now();

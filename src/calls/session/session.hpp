@@ -59,8 +59,8 @@ struct SessionSetup {
   bool connecting = false;
   /// The owner calls Session::end_some() turn by turn when it is over, so that many calls end in many turns.
   bool ends_in_slices = false;
-  /// Limit for our calls in flight, if that is less than `limits`; zero: the carrier's own maximum for
-  /// sharing it.
+  /// Limit for our calls in flight, if that is less than the one in `limits`; zero:
+  /// Capabilities::calls_shared_max of the carrier.
   std::uint32_t calls_max = UINT32_MAX;
 };
 
@@ -114,9 +114,9 @@ class Session final : public ListHook<SessionTag>,
   /// Returns true if new calls may be queued: the session is ready, and has room for their frames.
   bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
 
-  /// Asks the peer to send no new calls; calls that still arrive are served. A peer that has not sent its
-  /// hello gets little time for it, and the goaway follows the hello. With `asks` a peer is also pinged, to
-  /// confirm that it has received the goaway.
+  /// Asks the peer to send no new calls; calls that still arrive are served. Before the peer's hello nothing
+  /// is sent, and the peer gets little time for its hello: the owner must call this again in
+  /// on_session_ready(). With `asks` the peer is also pinged, to confirm that it has received the goaway.
   void send_goaway(std::string_view reason, bool asks = false);
   /// Returns true if calls may be in flight that the peer sent before it received a goaway with `asks`.
   bool may_be_called() const { return life_.asked; }
@@ -150,7 +150,7 @@ class Session final : public ListHook<SessionTag>,
   CallsIn& calls_in() { return in_; }
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
-  /// This side wants no requests, and neither side has said or ended more than that.
+  /// Returns true if this side has sent a goaway and not ended yet, and the peer has not ended its side.
   bool is_leaving_itself() const {
     return state_ == State::kDraining && life_.goaway_sent && !life_.finished;
   }
@@ -202,14 +202,15 @@ class Session final : public ListHook<SessionTag>,
   PeerLimits peer_;
   State state_ = State::kHello;
   bool abandoned_ = false;
-  /// Signs of life, of the peer's and of ours.
+  /// State of the liveness check, and of the end of this side.
   struct Life {
     bool heard = false;
     bool pinged = false;
     bool goaway_sent = false;
     /// This side has ended, or ends once all is sent.
     bool finished = false;
-    /// True until the peer confirms the goaway, with its pong to a ping sent after it.
+    /// True from a goaway with `asks` until the peer confirms it, with its pong to the ping sent after it, or
+    /// ends its side.
     bool asked = false;
     /// The id of a ping that came while the outbox was full.
     std::optional<std::uint64_t> pong_owed{};

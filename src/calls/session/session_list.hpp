@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-/// Owner of sessions. It moves them without an allocation, for sessions end when there may be no memory, and
-/// each is found from itself.
+/// Owner of sessions. Adds, moves and removes them without an allocation, because sessions may end when
+/// memory is exhausted; a session is removed without a search.
 class SessionList {
  public:
   SessionList() = default;

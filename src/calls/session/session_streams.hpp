@@ -29,7 +29,7 @@ class Session;
 
 /// Limits from the peer's hello for items sent to it on streams.
 struct PeerStreams {
-  /// Bytes of each that it takes before it grants more.
+  /// Number of bytes that the peer accepts on each stream before it grants more.
   std::uint32_t window = 0;
   std::uint32_t item_bytes_max = 0;
   bool knows_streams = false;
@@ -104,7 +104,7 @@ class SessionStreams {
   void wake_writers();
 
  private:
-  /// Bytes of items for which no share is looked at.
+  /// Number of bytes of items that a connection may hold without a check of its share.
   static constexpr std::uint64_t kHeldAlways = 1u << 20;
 
   /// Wakes the remaining waiters, after the ones before them have written.

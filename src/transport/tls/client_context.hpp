@@ -49,7 +49,7 @@ class ClientTarget {
 
   SSL_CTX& context() const noexcept { return context_->context(); }
   /// Makes `ssl` resume a session, if there is one, and keep sessions that the server issues. Returns false
-  /// when memory is out.
+  /// when memory is exhausted.
   bool begin(SSL& ssl) noexcept;
   /// Has connections of `context` give their sessions to their targets.
   static void keep_sessions_of(SSL_CTX& context) noexcept;

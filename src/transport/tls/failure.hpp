@@ -11,7 +11,7 @@
 namespace weft::detail::tls {
 
 /// Returns the failure of a call of OpenSSL on `ssl`, of `side`, with advice; empties the thread's queue of
-/// errors. kUnauthenticated for a certificate's fault, kResourceExhausted when memory is out, else
+/// errors. kUnauthenticated for a certificate's fault, kResourceExhausted when memory is exhausted, else
 /// kInvalidArgument: the peer violated the protocol.
 Status failure_of(SSL& ssl, Side side) noexcept;
 

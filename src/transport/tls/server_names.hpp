@@ -16,12 +16,12 @@ class ServerNames {
   ServerNames(const ServerNames&) = delete;
   ServerNames& operator=(const ServerNames&) = delete;
 
-  /// Called before the first connection. False when memory is out.
+  /// Called before the first connection. False when memory is exhausted.
   bool open() noexcept;
   const std::vector<Owned<SSL_CTX>>& contexts() const noexcept { return contexts_; }
   TicketKeys& ticket_keys() noexcept { return keys_; }
 
-  /// Makes the TLS of one connection. Null when memory is out. Thread: any.
+  /// Makes the TLS of one connection. Null when memory is exhausted. Thread: any.
   Owned<SSL> make() const noexcept;
 
  private:

@@ -21,7 +21,7 @@ class TicketKeys {
 
   /// Takes a new key when that of now is older than its lifetime, or there is none.
   void see(TimePoint now) noexcept;
-  /// Has connections of `context` use them; they must outlive these. False when memory is out.
+  /// Has connections of `context` use them; they must outlive these. False when memory is exhausted.
   bool use_in(SSL_CTX& context) noexcept;
 
  private:

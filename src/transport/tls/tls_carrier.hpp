@@ -36,7 +36,7 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
              std::shared_ptr<const void> owner_of_ssl, Terms terms);
   ~TlsCarrier() override;
 
-  /// Makes the rest of it. False when memory is out.
+  /// Makes the rest of it. False when memory is exhausted.
   bool open() noexcept { return engine_.open(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }

@@ -16,7 +16,7 @@ namespace weft::detail::ucx_carrier {
 class RunList {
  public:
   /// Lists the first `bytes` of `runs`, as far as these go, and has room for one run more. False when memory
-  /// is out; nothing is listed then.
+  /// is exhausted; nothing is listed then.
   bool list(std::span<const iovec> runs, std::size_t bytes) noexcept;
   /// Adds a run, once since list().
   void add(void* data, std::size_t bytes) noexcept {

@@ -296,8 +296,8 @@ Status CmEnd::finish() {
 }
 
 // Data that the peer sent before it went has arrived already. The base carrier reports the end itself: it
-// distinguishes a proper end from a death, and may report it later than rdma_cm; here only the connection is
-// ended.
+// distinguishes a proper end from a death, and may report it later than rdma_cm; so a disconnect only ends
+// the rdma_cm connection here.
 void CmEnd::ended(const verbs::CmEvent& event) {
   if (state_ != State::kConnected) return fail(status_of(event));
   if (event.kind == Kind::kDisconnected) return connection_.end();

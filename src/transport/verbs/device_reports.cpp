@@ -14,8 +14,8 @@ constexpr Duration kLogInterval = std::chrono::seconds{1};
 
 }  // namespace
 
-// All loops are notified of an event of the device, after the first of them has logged it. For a queue pair's
-// event the loop that owns the pair logs more.
+// All loops are notified of an event of the device, after the first of them has logged it. An event of a
+// queue pair is not logged here: the loop that owns the pair logs it, and knows more.
 Status DeviceReports::start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event) {
   auto events = verbs::DeviceEvents::watch(
       loop_, device_, [this, on_event = std::move(on_event)](const verbs::DeviceEvent& event) mutable {

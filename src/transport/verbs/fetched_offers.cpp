@@ -297,7 +297,7 @@ std::uint64_t FetchedOffers::list_part(Batch& batch, Landing& landing, std::uint
   return listed;
 }
 
-// The first `bytes` of an offer are read apart from the rest. False when memory is out.
+// Makes the first `bytes` of an offer a read of their own. Returns false when memory is exhausted.
 bool FetchedOffers::part(std::size_t index, std::uint64_t bytes) noexcept {
   if (!has_room(1)) return false;
   Offer& first = offers_[index];

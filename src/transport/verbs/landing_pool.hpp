@@ -58,11 +58,11 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   CountedBytes registered_{limits_.counted_in};
   std::size_t idle_bytes_ = 0;
   bool attended_ = true;
-  /// Unused ones by their size, each with the one that was used longest ago first.
+  /// Unused blocks by size; in each list the one that was used longest ago comes first.
   std::map<std::size_t, Blocks> idle_;
   /// The latest time passed in by any caller.
   TimePoint now_{};
-  /// Time until which nothing is asked of the system, which has refused memory.
+  /// Time until which no memory is requested from the system, because it has refused some.
   TimePoint refused_until_{};
 };
 

@@ -24,7 +24,7 @@ class LentMessages final : private ChunkLender {
   ~LentMessages();
 
   /// All bytes behind the head of the message in `slot`, up to `end`, as a chunk: its end gives the slot
-  /// back, and tells the carrier if it is there still. Null when memory is out.
+  /// back, and tells the carrier if it is there still. Null when memory is exhausted.
   ChunkRef lend(std::uint32_t slot, std::size_t end, const CarrierName& carrier) noexcept;
 
  private:

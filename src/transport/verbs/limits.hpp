@@ -31,14 +31,13 @@ inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
 /// Attachments are offered in parts of 1 MiB, two outstanding: the completion of one shows progress while the
-/// other transfers. More offers of smaller attachments are outstanding, with the same total size: that bounds
-/// the data that a peer may still have to read before it can answer.
+/// other transfers. Of smaller attachments more offers may be outstanding, with the same total size: that
+/// limits the data that a peer may still have to read before it can answer.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOfferedBytesMax = 2 * kOfferBytes;
 inline constexpr std::size_t kOffersMax = 8;
 /// Runs of memory in one offer, and their minimum length: a read takes about as long as copying 1 KiB at both
-/// sides, and each run needs one more. A connection offers at most two such
-/// parts of a list at a time.
+/// sides, and each run needs one more. A connection has at most two such offers of a list outstanding.
 inline constexpr std::size_t kRunsOfferedMax = 32;
 inline constexpr std::size_t kRunBytesMin = 2 * 1024;
 /// Pieces of bytes that go in the message of the offer behind them: what heads and small frames are made of.
@@ -52,8 +51,8 @@ inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Maximum number of read requests that a device executes at once. A quarter of the send queue stays reserved
 /// for messages, so that messages can pass a long list.
 inline constexpr std::size_t kReadsAtOnce = 16;
-/// Runs of a landing that one read fills. An entry takes 16 bytes of each entry of a queue pair: 16 make 5
-/// KiB for each connection, and twice as many would save hardly a hundredth of the time.
+/// Runs of a landing that one read fills. Each run takes 16 bytes in every entry of a queue pair: 16 runs
+/// make 5 KiB for each connection, and twice as many would save hardly a hundredth of the time.
 inline constexpr std::size_t kReadSegmentsMax = 16;
 /// Runs of a landing that a connection shows us at a time.
 inline constexpr std::size_t kLandingRunsMax = 64;

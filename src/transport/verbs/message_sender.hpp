@@ -52,7 +52,8 @@ class MessageSender final : public RendezvousQueue {
     return queue_.begin_reads(reads);
   }
 
-  /// The report about fetched data may wait for bytes that are sent in this turn.
+  /// Lets the report about fetched data wait until the end of the turn, to go with bytes that are sent
+  /// before.
   void let_fetched_wait() noexcept { notice_.begin(); }
   /// Stops the delay of the notice, because a sender waits for it.
   void hurry() noexcept {

@@ -51,10 +51,11 @@ class PromisedReceives final : public ListHook<SpareTag> {
   /// Takes back credit that the peer was asked to return. Returns false if the peer did not have this much
   /// credit.
   bool returned(std::uint32_t credits) noexcept;
-  /// Asks the peer to return unneeded credit. Returns false if the peer holds only its share.
+  /// Asks the peer to return unneeded credit. Returns false if the credit of the peer does not exceed its
+  /// share.
   bool ask_back() noexcept;
-  /// Takes one receive that the device may have taken out of the ones that end() gives up. 0 when there is
-  /// none.
+  /// Excludes one receive from the ones given up by end(), because the device may have taken it. Returns 1,
+  /// or 0 when none is left.
   std::size_t leave_one() noexcept;
   /// Gives up all receives that are not lent. Lent receives return later and are not available to other
   /// carriers until then.

@@ -65,8 +65,8 @@ Status no_carrier(const MakeText& make_text) {
 Provider::Provider(VerbsOptions options)
     : options_(std::move(options)), turns_(driver_of(options_), options_.device_choice) {}
 
-// A byte after the version tells that this side accepts, or wants to make, connections by rdma_cm. Without it
-// there is no byte.
+// A byte after the version tells that this side accepts connections by rdma_cm, or wants to make one. A side
+// that does neither sends only the version.
 std::string Provider::offer() const {
   std::string offer{static_cast<char>(detail::kMessageVersion)};
   if (options_.connect_by == VerbsConnect::kRdmaCm) offer += kOffersCm;

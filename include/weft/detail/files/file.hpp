@@ -38,7 +38,7 @@ class File {
   std::uint64_t size() const noexcept { return size_; }
 
   /// Reads `bytes` from `offset` on into memory of their own. Errors: as below, and kResourceExhausted when
-  /// memory is out.
+  /// memory is exhausted.
   Task<Result<Buffer>> read(std::uint64_t offset, std::size_t bytes) const;
   /// Reads from `offset` into the whole of `into`, and returns it: for memory of the user's, such as memory
   /// registered with a device. A failure destroys the buffer.

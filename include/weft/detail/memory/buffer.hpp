@@ -19,7 +19,7 @@ namespace weft {
 class Buffer {
  public:
   /// `size` bytes, not zeroed. They are reserved in `budget` first and released by the destructor; the budget
-  /// must outlive the buffer. Errors: kResourceExhausted when the budget or the memory is out.
+  /// must outlive the buffer. Errors: kResourceExhausted when the budget or the memory is exhausted.
   static Result<Buffer> try_allocate(std::size_t size, detail::MemoryBudget* budget = nullptr);
   /// The same from a budget that the buffer keeps alive.
   static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
@@ -27,13 +27,13 @@ class Buffer {
   /// budget is out; the buffer is gone then.
   static Result<Buffer> counted(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
   /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
-  /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
+  /// kResourceExhausted when memory is exhausted; the buffer and the reservation are gone then.
   static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
   /// `size` bytes, not zeroed, that are already reserved in `budget`; the reservation is released with them.
   /// They form one block, from the thread's cache unless it is long. Throws std::bad_alloc without memory;
   /// the reservation stays then.
   static Buffer short_block(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
-  /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
+  /// Its own copy of `bytes`. Throws std::bad_alloc when memory is exhausted.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).
   static Buffer adopt(std::vector<std::byte> bytes);

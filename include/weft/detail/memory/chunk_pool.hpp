@@ -121,7 +121,7 @@ class ChunkPool {
   ChunkPool& operator=(const ChunkPool&) = delete;
   ~ChunkPool();
 
-  /// Returns an unused standard chunk. Allocates only if no chunk is free. Null when memory is out.
+  /// Returns an unused standard chunk. Allocates only if no chunk is free. Null when memory is exhausted.
   ChunkRef acquire() noexcept {
     Chunk* chunk = free_;
     if (chunk == nullptr) return allocate(options_.chunk_bytes);
@@ -131,7 +131,7 @@ class ChunkPool {
     return ChunkRef{chunk};
   }
   /// Returns a chunk of `at_least` bytes or more: a standard one if that suffices, else a larger one with at
-  /// most a fifth unused. Null when memory is out.
+  /// most a fifth unused. Null when memory is exhausted.
   ChunkRef acquire(std::size_t at_least) noexcept {
     return at_least <= options_.chunk_bytes ? acquire() : acquire_large(at_least);
   }
@@ -141,7 +141,7 @@ class ChunkPool {
   ChunkRef acquire_kept(std::size_t at_least, std::size_t there) noexcept;
 
   /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
-  /// when memory is out; nothing was lent then.
+  /// when memory is exhausted; nothing was lent then.
   ChunkRef lend(MutableBytes memory, ChunkLender& lender) noexcept {
     Chunk* chunk = free_lent_;
     if (chunk == nullptr) [[unlikely]] {

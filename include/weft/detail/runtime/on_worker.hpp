@@ -53,8 +53,9 @@ class [[nodiscard("a function for a worker is not run until it is awaited")]] Wo
 /// coroutine's thread.
 ///
 /// Thread: inside a turn of a Loop, as long as the pool exists; the pool may end while this waits. Errors:
-/// kResourceExhausted when the pool's queue is full or memory is out; kUnavailable when the pool ends first;
-/// kFailedPrecondition in a child of fork; to_status(reason) when cancelled. `function` was not run then.
+/// kResourceExhausted when the pool's queue is full or memory is exhausted; kUnavailable when the pool ends
+/// first; kFailedPrecondition in a child of fork; to_status(reason) when cancelled. `function` was not run
+/// then.
 template <typename F, typename... Args>
 auto on_worker(WorkerPool& pool, F&& function, Args&&... args) {
   using Function = std::decay_t<F>;

@@ -44,8 +44,8 @@ struct WorkerPoolStats {
 /// destroys it; on_worker() and stats() may be called on any thread meanwhile.
 class WorkerPool {
  public:
-  /// Errors: kInvalidArgument for options with which nothing would run; kResourceExhausted when the system
-  /// gives fewer threads, none is left then, or no memory.
+  /// Errors: kInvalidArgument for options with which nothing would run; kResourceExhausted when memory is
+  /// exhausted, or when the system cannot create all threads; the threads created before have ended then.
   static Result<std::unique_ptr<WorkerPool>> start(WorkerPoolOptions options = {});
   /// Removes waiting functions, which end with kUnavailable for their coroutines, and waits for the running
   /// ones. Objects that these wait for, such as a loop, must continue meanwhile. In a child of fork it leaves

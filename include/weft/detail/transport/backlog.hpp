@@ -9,9 +9,9 @@
 
 namespace weft::detail {
 
-/// Upper bound of the time for which delivered data has waited. Its time of arrival is unknown, but it
-/// arrived after the receive queue was last empty, and after more data than a base carrier can hold was
-/// received.
+/// Bounds the time for which delivered data has waited. The time of its arrival is unknown. But it arrived
+/// after the receive queue was last empty; and once as many bytes as a base carrier can hold were received
+/// since some time, all data that follows arrived after that time.
 class Backlog {
  public:
   /// The loop heard at `now` that there is something to receive; at `empty_at` there was surely nothing.

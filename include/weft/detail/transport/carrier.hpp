@@ -212,7 +212,7 @@ class Carrier {
   /// The base carrier beside it has ended: takes in what the peer sent before.
   virtual void catch_up() {}
   /// Ends the carrier in both directions, at once. All memory lent to it is free afterwards, and its owner is
-  /// not notified any more. It may only be destroyed after this.
+  /// not notified any more. The only thing that may be done with it afterwards is to destroy it.
   virtual void shut() = 0;
 
  protected:

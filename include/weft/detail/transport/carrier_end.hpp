@@ -52,10 +52,10 @@ class CarrierEnd {
     static_cast<void>(theirs);
     return {};
   }
-  /// Begins to connect to the peer, and allows sending.
+  /// Begins to connect to the peer. Bytes may be sent to it from then on, except with needs_peer_ready().
   virtual Status connect(std::string_view peer_address) = 0;
-  /// connect() went well and takes longer: on_connected() follows, or on_failed(). An end that has no address
-  /// either waits for room on this side, and its peer's time begins when it is connected.
+  /// connect() went well and takes longer: on_connected() follows, or on_failed(). If such an end also has no
+  /// address yet, it waits for room on this side, and the time limit of the peer begins when it is connected.
   virtual bool connecting() const { return false; }
   /// Returns true if bytes sent before the peer's end is connected are lost: connect() then only prepares to
   /// receive, each side notifies the other when it is ready, and on_peer_ready() allows sending.

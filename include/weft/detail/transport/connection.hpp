@@ -130,12 +130,13 @@ class Connection final : public ConnectionEnds,
   /// kAhead, at any time: no more bytes are written to memory that on_attachment_ahead() returned, and memory
   /// named for frames that the sink will skip is no longer used.
   void abandon_landing(Carrier::Lent what = Carrier::Lent::kLanding);
-  /// Memory that was lent would be given back without a wait now. If not, it is asked for.
+  /// Returns true if lent memory can be taken back now without waiting for a device. If not, requests it from
+  /// the carrier, so that a later call returns true.
   bool gives_back_at_once(Carrier::Lent what) {
     return state_ == State::kClosed || carrier_->gives_back_at_once(what);
   }
-  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
-  /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
+  /// Makes memory for an attachment of `bytes` to land in, of a kind that the carrier can transfer fast. It
+  /// counts in no budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
   /// Calls on_drained() of the sink after the next time that bytes are sent and at most `bytes` are queued.
   /// Several requests are served together when the first of them is met.
@@ -154,8 +155,8 @@ class Connection final : public ConnectionEnds,
   /// Also inside the sink's callbacks, where the connection itself has to stay until they have returned.
   void abandon();
 
-  /// Returns a time before which the bytes delivered now had not arrived, to within a turn of the loop: the
-  /// last time that the receive queue was empty, or at least 8 MiB ago.
+  /// Returns a time before which no byte that is delivered now had arrived, to within a turn of the loop: the
+  /// last time that the receive queue was empty, or a later time since when at least 8 MiB were received.
   TimePoint behind_since() const { return backlog_.since(); }
   /// Returns a time at which there was surely nothing to receive, never after behind_since(). A late loop
   /// hears of arrivals late, so this is the longest time for which a request may have waited. A peer that was

@@ -66,8 +66,8 @@ class Outbox {
   Outbox& operator=(const Outbox&) = delete;
 
   /// Returns room for a frame, or a hello: exactly `bytes` contiguous bytes, 8-aligned, which the caller
-  /// fills before any other call; this call queues them. `bytes` is a multiple of 8. Null when memory is out.
-  /// May send bytes queued before.
+  /// fills before any other call; this call queues them. `bytes` is a multiple of 8. Null when memory is
+  /// exhausted. May send bytes queued before.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
       // All queued frames are whole now, and may leave before this frame begins. Not so before an attachment:
@@ -86,8 +86,8 @@ class Outbox {
   /// own lease; all but the last set `more_follows`, and nothing else comes between them. Padding and
   /// checksum of the last piece are queued here, not by the caller. Small pieces are copied (the lease is
   /// then released at once, sent = false is never reported for it), and their checksum is that of the copy. A
-  /// large attachment is sent as soon as it is whole. Returns false when memory is out; nothing was queued
-  /// then.
+  /// large attachment is sent as soon as it is whole. Returns false when memory is exhausted; nothing was
+  /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// Queues, as append_leased() does, all of an attachment that is short enough to be copied, right behind
   /// its frame: the next `bytes` behind `from`, one or more, which are not lent. Passes them in `from`.
@@ -98,19 +98,19 @@ class Outbox {
   /// lease, as decided by lease_policy(). Advances `from`, and returns the number of bytes queued; more of
   /// the attachment follows if that is not all. Returns 0, with nothing queued, when memory is exhausted.
   std::size_t append_gathered(RunCursor<const std::byte>& from, std::size_t bytes, SendLease& lease) noexcept;
-  /// Puts `runs`, which have their places, into the frame that was appended last and is written, before
-  /// anything else is called: from where they lie, in `chunk`, or in memory of `lease`, a lease for each; one
-  /// of both is none. With `more_follows` an attachment is next; else all is sent at once when it is much.
-  /// False when memory is out: nothing was put in, the frame cannot be completed, and the connection is of no
-  /// further use.
+  /// Inserts `runs` at their places into the frame that was appended last, without a copy. Call it when the
+  /// rest of the frame is written, before any other function. The runs lie either in `chunk` or in memory of
+  /// `lease`, which is then used once for each run; the other one is null. With `more_follows` an attachment
+  /// is next; otherwise a large amount is sent at once. Returns false, with nothing inserted, when memory is
+  /// exhausted: the frame cannot be completed, and the connection cannot be used any more.
   bool put_in(const LentRuns& runs, SendLease* lease, const ChunkRef& chunk, bool more_follows) noexcept;
   /// Sends the queued frames, which are whole, now, as far as the carrier accepts them.
   void send_now() noexcept {
     if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
   }
   /// Copies the unsent bytes of `lease`, so that its owner may end; calls on_released(false) before it
-  /// returns. Returns false, and keeps the lease, when memory is out. Returns true also for a lease that is
-  /// not queued any more.
+  /// returns. Returns false, and keeps the lease, when memory is exhausted. Returns true also for a lease
+  /// that is not queued any more.
   bool take_over(SendLease& lease) noexcept;
   /// `lease` comes first, or a carrier has begun it, so its memory may be read in place now.
   bool leads(const SendLease& lease) const noexcept;

@@ -61,7 +61,7 @@ class QueuedPieces {
   /// Capacity of the chunks that the pieces keep, and of `open`, which the last ones may be in as well.
   std::size_t held_bytes(const ChunkRef& open) const noexcept;
 
-  /// Makes room for `more`. False when memory is out.
+  /// Makes room for `more`. False when memory is exhausted.
   bool reserve(std::size_t more) noexcept {
     while (size_ + more > capacity_) {
       if (!grow()) return false;

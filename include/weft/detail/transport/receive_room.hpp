@@ -53,10 +53,10 @@ class ReceiveRoom {
   /// `bytes` of what a receive brought were put into `chunk`.
   void fill(Chunk& chunk, std::size_t bytes) noexcept { chunks_.fill(chunk, bytes); }
   /// Returns the preferred chunk, with `begin` bytes unused at its front, for `there` arrived bytes and the
-  /// following ones. Null if there is none.
+  /// following ones. Null if there is no such chunk.
   ChunkRef take_wished(std::size_t begin, std::size_t there) noexcept;
   /// Returns a chunk for `needed` bytes, `there` of them arrived, or for as many as the arrived bytes
-  /// justify. Null when memory is out.
+  /// justify. Null when memory is exhausted.
   ChunkRef take_needed(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
     if (begin + there < chunks_.chunk_bytes() && begin + needed <= chunks_.chunk_bytes()) [[likely]] {
       return chunks_.acquire();

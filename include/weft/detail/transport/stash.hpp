@@ -17,7 +17,7 @@ class Stash {
 
   std::size_t size() const noexcept { return size_; }
   /// Keeps a copy of `bytes`, in place of the previous content. Returns false, and keeps nothing, for more
-  /// than kBytesMax and when memory is out.
+  /// than kBytesMax and when memory is exhausted.
   bool put(Bytes bytes) noexcept;
   /// Copies the content to `to`, and drops it.
   void take(std::byte* to) noexcept;

@@ -54,7 +54,7 @@ class MemoryPool {
   ~MemoryPool();
 
   /// `size` bytes, not zeroed; more than a block's comes from the heap and goes back there. Empty when memory
-  /// is out and `size` is not zero.
+  /// is exhausted and `size` is not zero.
   Memory allocate(std::size_t size) noexcept;
   Memory allocate() noexcept { return allocate(block_bytes_); }
 

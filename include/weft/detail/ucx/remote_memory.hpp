@@ -33,7 +33,7 @@ struct RemoteAccess {
 class MemoryRegion {
  public:
   /// `size` bytes that UCX allocates where its transports reach them best, for instance in shared memory.
-  /// Errors: kInvalidArgument for no bytes, kResourceExhausted when memory is out.
+  /// Errors: kInvalidArgument for no bytes, kResourceExhausted when memory is exhausted.
   static Result<MemoryRegion> allocate(std::shared_ptr<Context> context, std::size_t size,
                                        RemoteAccess access = {});
   /// Registers `memory` where it is, and keeps it. Peers of the same host may then reach it by slower

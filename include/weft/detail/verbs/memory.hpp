@@ -72,8 +72,8 @@ struct RemoteMemory {
 /// which may be an operation's that the device has not completed. Thread: one loop's.
 class MemoryRegion {
  public:
-  /// `size` bytes of its own, page-aligned, zeroed. Errors: kResourceExhausted when memory is out, or the
-  /// limit on locked memory (the text names it).
+  /// `size` bytes of its own, page-aligned, zeroed. Errors: kResourceExhausted when memory or the limit on
+  /// locked memory is exhausted (the text names the limit).
   static Result<MemoryRegion> allocate(std::shared_ptr<ProtectionDomain> domain, std::size_t size,
                                        Access access = {});
   /// Memory of the caller's, who keeps it until `on_released` was called: after the last operation on it,

@@ -145,7 +145,7 @@ class OperationTable {
   OperationTable(const OperationTable&) = delete;
   OperationTable& operator=(const OperationTable&) = delete;
 
-  /// Null at the limit (kOperationsMax), or when memory is out.
+  /// Null at the limit (kOperationsMax), or when memory is exhausted.
   Operation* take() noexcept;
   void recycle(Operation& operation) noexcept;
   /// Returns null if no operation has this id any more.

@@ -107,7 +107,7 @@ class AnswerSink {
 
   /// Identifies the connection within this process.
   std::uint64_t connection_id() const { return connection_id_; }
-  /// Identity of the peer, as proven during the handshake or by a token.
+  /// Identity of the peer, as proven by the connection; the token of a call does not change it.
   const Identity& peer_identity() const { return peer_identity_; }
   void set_peer_identity(const Identity& peer) { peer_identity_ = peer; }
   virtual std::string local_endpoint() const = 0;
