@@ -78,10 +78,15 @@ class UringPoller final : public FdPoller {
     flush();
     if (timeout > Duration::zero() && ::io_uring_cq_ready(&ring_) == 0) sleep(timeout);
     std::array<io_uring_cqe*, kCompletionsPerLook> completions;
-    const unsigned fetched = ::io_uring_peek_batch_cqe(&ring_, completions.data(), kCompletionsPerLook);
     std::size_t count = 0;
-    for (unsigned i = 0; i < fetched; ++i) count += take(*completions[i], events_[count]);
-    ::io_uring_cq_advance(&ring_, fetched);
+    // Ignored completions make no event, so a full look may have left some.
+    for (unsigned room = kCompletionsPerLook; room != 0;
+         room = kCompletionsPerLook - static_cast<unsigned>(count)) {
+      const unsigned fetched = ::io_uring_peek_batch_cqe(&ring_, completions.data(), room);
+      for (unsigned i = 0; i < fetched; ++i) count += take(*completions[i], events_[count]);
+      ::io_uring_cq_advance(&ring_, fetched);
+      if (fetched < room) break;
+    }
     flush();
     return {events_.data(), count};
   }

@@ -7,27 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "simulation/world.hpp"
-#include "support/manual_time.hpp"
-#include "weft/detail/transport/simulated_network.hpp"
+#include "simulation/counting_world.hpp"
 
 namespace weft::simulation {
 
 using namespace weft::detail;
 namespace {
-
-class Quiet final : public Logger {
- public:
-  void write(LogLevel, std::string_view) override {}
-};
-
-struct Counted {
-  int ran = 0;
-  std::uint32_t count(std::uint32_t number) {
-    ++ran;
-    return number;
-  }
-};
 
 /// A timer that fires in every turn and makes that take `time`.
 class Busy final : public Timer {
@@ -48,58 +33,7 @@ class Busy final : public Timer {
   Duration time_;
 };
 
-class LateLoops : public ::testing::Test {
- protected:
-  LateLoops() : loop_(Loop::create({.clock = &clock_}).value()), network_(*loop_) {}
-  ~LateLoops() override {
-    clients_.clear();
-    server_.reset();
-    loop_->run_until_idle();
-  }
-
-  void serve() {
-    ServerOptions options;
-    options.listen = {"memory://server"};
-    options.threads = 0;
-    options.loop = loop_.get();
-    options.logger = &logger_;
-    server_ = std::make_unique<Server>(std::move(options), of("server"));
-    server_->register_handler<&Counted::count>(&counted_);
-    server_->start().value();
-  }
-  Transports of(std::string_view host) {
-    Transports transports;
-    transports.add(network_.host(host).transport());
-    return transports;
-  }
-  Client& client(ClientOptions options = {}) {
-    if (options.connect.empty()) options.connect = "memory://server";
-    options.logger = &logger_;
-    clients_.push_back(std::make_unique<Client>(*loop_, std::move(options), of("client")));
-    return *clients_.back();
-  }
-  void pass(Duration time) { testing::pass(*loop_, clock_, time); }
-  Result<std::uint32_t> outcome_of(Call<std::uint32_t> call) {
-    EXPECT_TRUE(call.done()) << "the call has not ended";
-    return loop_->block_on(std::move(call));
-  }
-  std::vector<Call<std::uint32_t>> begin(Client& client, int calls, Duration timeout) {
-    std::vector<Call<std::uint32_t>> begun;
-    CallOptions options;
-    options.timeout = timeout;
-    for (int i = 0; i < calls; ++i) begun.push_back(client.start<&Counted::count>(options, 1u));
-    loop_->run_until_idle();
-    return begun;
-  }
-
-  ManualClock clock_;
-  Quiet logger_;
-  std::unique_ptr<Loop> loop_;
-  SimulatedNetwork network_;
-  Counted counted_;
-  std::unique_ptr<Server> server_;
-  std::vector<std::unique_ptr<Client>> clients_;
-};
+class LateLoops : public CountingWorld {};
 
 // The calls arrive a millisecond after they left, and the loop is back after three times their timeout.
 TEST_F(LateLoops, RunNoRequestWhoseTimeHasPassed) {
