@@ -8,6 +8,7 @@
 #include "calls/session/session.hpp"
 #include "calls/terms/call_status.hpp"
 #include "calls/terms/wrong_thread.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
@@ -286,6 +287,7 @@ inline void PendingCall::end() noexcept {
 
 // Comes last, because an interceptor may destroy the call.
 void PendingCall::tell_end() noexcept {
+  const LateEnd::Guard guard;
   CallDetails* const details = std::exchange(request_.details, nullptr);
   on_end();
   details->ended(failure_);

@@ -61,10 +61,10 @@ void ItemTransfer::leave_side() noexcept {
   side_ = nullptr;
 }
 
-void ItemTransfer::stop() noexcept {
+void ItemTransfer::stop(Loop& loop) noexcept {
   leave_side();
   queued_ = true;
-  if (returned_ || give_up()) delete this;
+  if (returned_ || give_up()) destroy_late(loop);
 }
 
 void ItemTransfer::on_queued() noexcept {

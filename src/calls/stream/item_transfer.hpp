@@ -4,6 +4,7 @@
 #include "weft/detail/calls/sending/outgoing_transfer.hpp"
 #include "weft/detail/calls/stream/stream_place.hpp"
 #include "weft/detail/calls/terms/attachment.hpp"
+#include "weft/detail/runtime/late_end.hpp"
 
 namespace weft::detail {
 
@@ -17,7 +18,7 @@ class StreamSide;
 ///                       '--> nothing of it is lent any more --------------------------> gone
 ///
 /// Thread: its stream's loop.
-class ItemTransfer final : public OutgoingTransfer {
+class ItemTransfer final : public OutgoingTransfer, private LateEnd {
  public:
   /// `side` is notified when all of it is queued, unless it calls stop() before.
   ItemTransfer(Attachment attachment, StreamSide& side) noexcept;
@@ -26,13 +27,15 @@ class ItemTransfer final : public OutgoingTransfer {
   /// it is destroyed then, and the connection cannot be used any more.
   bool begin(const StreamPlace& place) noexcept;
   /// Queues no more of it, and notifies no one. Also called when the connection is gone, at its stream's end.
-  void stop() noexcept;
+  /// It is destroyed as a LateEnd, because the user's function that releases its memory may destroy the
+  /// stream, whose functions are on the stack.
+  void stop(Loop& loop) noexcept;
   /// The first half of stop(), which calls no code of the user's; stop() follows.
   void leave_side() noexcept;
   void on_queued() noexcept override;
 
  private:
-  ~ItemTransfer() = default;
+  ~ItemTransfer() override = default;
   void on_returned(bool sent) noexcept override;
   bool queue_whole(const StreamPlace& place) noexcept;
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "weft/detail/runtime/late_end.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -59,6 +61,7 @@ const Status& OpenedStream::status() const noexcept {
 // What ends a call with details may destroy the stream, so the items are closed before.
 void OpenedStream::on_cancel(CancelReason reason) noexcept {
   if (done() || is_reading()) return;
+  const LateEnd::Guard guard;
   if (has_details()) {
     side_.close(to_status(reason), true);
     return PendingCall::on_cancel(reason);
@@ -68,6 +71,7 @@ void OpenedStream::on_cancel(CancelReason reason) noexcept {
 }
 
 void OpenedStream::abandon(const Status& why) noexcept {
+  const LateEnd::Guard guard;
   if (done() || is_reading()) return side().abandon(why);
   if (has_details()) {
     side_.close(why, true);

@@ -71,7 +71,7 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
 }  // namespace
 
 StreamSide::~StreamSide() {
-  if (attachment_ != nullptr) attachment_->stop();
+  if (attachment_ != nullptr) attachment_->stop(loop_);
   if (place_.is_open()) place_.streams->leave(place_.answers, counted_);
 }
 
@@ -107,8 +107,8 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   }
   wake(loop_, reader_);
   wake_writer();
-  // Last, for it may release the user's memory, and call code that destroys the stream.
-  if (leaving != nullptr) leaving->stop();
+  // Last: outside of the loop's turns it may call code that destroys the stream.
+  if (leaving != nullptr) leaving->stop(loop_);
 }
 
 void StreamSide::abandon(const Status& why) noexcept {

@@ -262,6 +262,40 @@ Task<void> call_with_interceptor(Client* client, StatusCode* code) {
   *code = answer.status().code();
 }
 
+Task<void> write_bytes(StreamOf<sum_up>* upload, Buffer bytes) {
+  static_cast<void>(co_await upload->write(1, std::move(bytes)));
+}
+
+// The write is cancelled when nothing, a part, or all of the attachment has been sent.
+TEST_F(OwnEnd, TheReleaseOfAnItemsAttachmentDestroysTheStream) {
+  connect();
+  std::vector<std::byte> bytes(kAttachmentBytes);
+  for (int turns = 0; turns < 24; ++turns) {
+    for (const bool in_turn : {false, true}) {
+      std::optional<StreamOf<sum_up>> upload;
+      bool released = false;
+      std::function<void()> release = [&] {
+        released = true;
+        upload.reset();
+      };
+      Buffer buffer = Buffer::adopt(
+          bytes, &release, [](void* owner) noexcept { (*static_cast<std::function<void()>*>(owner))(); });
+      upload.emplace(client_->open<sum_up>());
+      Scope scope;
+      scope.spawn(&write_bytes, &*upload, std::move(buffer));
+      for (int turn = 0; turn < turns; ++turn) loop_->run_once(Duration::zero());
+      if (in_turn) {
+        loop_->post([&] { scope.cancel(CancelReason::kRequested); });
+      } else {
+        scope.cancel(CancelReason::kRequested);
+      }
+      ASSERT_TRUE(turn_until([&] { return released && scope.count() == 0; })) << turns;
+      EXPECT_FALSE(upload);
+    }
+  }
+  expect_calls_go_on();
+}
+
 TEST_F(OwnEnd, AnInterceptorCancelsTheScopeOfTheCallThatIsAboutToBegin) {
   connect();
   Scope scope;
