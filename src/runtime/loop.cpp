@@ -186,7 +186,11 @@ std::size_t Loop::full_turn(Duration max_wait) {
   if (!pollers_.empty()) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
-  std::size_t done = mailbox_->has_posts() ? mailbox_->run() : 0;
+  std::size_t done = 0;
+  if (mailbox_->has_posts()) {
+    done = mailbox_->run();
+    turn_time_.look_if_close();
+  }
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (!pollers_.empty()) {
     const std::size_t brought = pollers_.ask();
@@ -197,6 +201,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
   turn_time_.run_later([&](detail::Ready& node) {
     schedule(node);
     done += run_ready_within_budget();
+    turn_time_.look_if_close();
   });
   done += run_ready_within_budget();
   if (!hooks_.empty()) done += hooks_.run();
@@ -300,13 +305,14 @@ void Loop::note_reported(std::size_t events) noexcept {
 // need not wait for all the others. In a turn that is old the next reports come first.
 std::size_t Loop::end_report(std::uint64_t token) {
   const std::size_t ran = turn_time_.is_old() ? 0 : run_ready_within_budget();
+  turn_time_.look_if_close();
   if (detail::FdWatch* watch = watches_->find(token)) watch->on_report_end();
   return ran;
 }
 
-// A few coroutines are not worth a reading of the clock. With many, an old turn still runs a few.
+// A few coroutines are not worth a reading of the clock. With many, an old turn still runs a few. No piece is
+// left behind a frame while the loop looks closely, so that a coroutine then begins with a look.
 std::size_t Loop::run_ready_within_budget() {
-  turn_time_.look_if_close();  // earlier work is not charged to coroutines
   std::size_t ran = run_entered(std::min(budget_left_, turn_time_.pieces_left()));
   budget_left_ -= ran;
   std::size_t total = ran;
@@ -321,7 +327,6 @@ std::size_t Loop::run_ready_within_budget() {
     budget_left_ -= ran;
     total += ran;
   }
-  turn_time_.look_if_close();
   return total;
 }
 
@@ -329,11 +334,13 @@ std::size_t Loop::fire_timers() {
   std::size_t fired = 0;
   timers_.collect_due(turn_time_.now());
   for (detail::Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
+    turn_time_.look_if_close();  // a timer is not charged to a handler that ran before it
     timer->loop_ = nullptr;
     if (real_time_) turn_time_.absence().fires(timer->at(), turn_time_.now());
     timer->on_timer();
     ++fired;
   }
+  if (fired > 0) turn_time_.look_if_close();
   return fired;
 }
 

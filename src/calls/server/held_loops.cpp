@@ -4,6 +4,8 @@
 #include <new>
 #include <string>
 
+#include "weft/detail/runtime/mailbox.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -27,6 +29,10 @@ void HeldLoops::look(const ServerLoops& loops,
 }
 
 void HeldLoops::look_at(Pulse& pulse, Loop& loop) {
+  if (loop.mailbox()->is_asleep()) {
+    pulse.looks_missed = 0;
+    return;
+  }
   if (pulse.ran != nullptr && !pulse.ran->load(std::memory_order_relaxed)) {
     ++pulse.looks_missed;
     return;

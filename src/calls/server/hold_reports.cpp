@@ -33,7 +33,11 @@ void HoldReports::on_held(const HeldLoop& held) noexcept {
 
 void HoldReports::report() noexcept {
   const TimePoint now = loop_.now();
-  if (written_ != TimePoint::min() && now - written_ < kInterval) return;
+  if (written_ != TimePoint::min() && now - written_ < kInterval) {
+    if (!armed()) loop_.arm(*this, written_ + kInterval);
+    return;
+  }
+  if (longest_ == Duration{}) return;
   written_ = now;
   const Duration lasted = std::exchange(longest_, Duration{});
   const std::uint64_t others = std::exchange(left_out_, 0);

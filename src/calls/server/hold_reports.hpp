@@ -13,13 +13,14 @@
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/held_loop.hpp"
 #include "weft/detail/runtime/loop.hpp"
+#include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
 
 /// Counts how often a loop of a server was held up, and writes which method may have done it: at most one
 /// line per second. The line is written in a later step of the loop, because a logger may do anything.
 /// Thread: the loop's.
-class HoldReports final : private HeldLoopWatch, private Ready {
+class HoldReports final : private HeldLoopWatch, private Ready, private Timer {
  public:
   static constexpr Duration kInterval = std::chrono::seconds{1};
 
@@ -46,6 +47,7 @@ class HoldReports final : private HeldLoopWatch, private Ready {
 
   void on_held(const HeldLoop& held) noexcept override;
   static void run(Ready* node) noexcept { static_cast<HoldReports*>(node)->report(); }
+  void on_timer() override { report(); }
   void report() noexcept;
   Suspects suspects(const void* begun_last) const noexcept;
   static std::string words(const Suspects& suspects, bool by_one);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "integration/rpc/rpc_testing.hpp"
+#include "integration/rpc/warning_logger.hpp"
 #include "weft/blocking_client.hpp"
 
 namespace weft::testing::held_loops_tests {
@@ -19,26 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace {
-
-/// Keeps the lines about loops, and calls a hook for each.
-class HoldLogger final : public Logger {
- public:
-  void write(LogLevel level, std::string_view message) override {
-    if (level < LogLevel::kWarning) return;
-    const std::lock_guard lock(mutex_);
-    lines_.emplace_back(message);
-    if (on_line) on_line(message);
-  }
-  std::vector<std::string> take_lines() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(lines_, {});
-  }
-  std::function<void(std::string_view)> on_line;
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 /// Base of the test, so that its clock outlives the loop.
 struct HandlersClock {
@@ -85,7 +66,14 @@ class HeldLoops : private HandlersClock, public RpcTest {
     return logger_.take_lines();
   }
 
-  HoldLogger logger_;
+  /// Holds the loop up when it fires.
+  struct LateTimer final : Timer {
+    explicit LateTimer(HeldLoops& its) : test(&its) {}
+    void on_timer() override { test->move_clock(400); }
+    HeldLoops* test;
+  };
+
+  WarningLogger logger_;
 };
 
 TEST_F(HeldLoops, AHandlerIsNamed) {
@@ -136,6 +124,19 @@ TEST_F(HeldLoops, OtherWorkOfTheLoopIsNoHandler) {
   EXPECT_EQ(server.stats().loops_held, 1u);
 }
 
+TEST_F(HeldLoops, ATimerIsNotChargedToAHandlerOfTheSameTurn) {
+  Client& caller = client(serve_holding());
+  ASSERT_TRUE(call<hold>(caller, 300).ok());
+  EXPECT_EQ(lines().size(), 1u);
+  move_clock(1000);
+  LateTimer late{*this};
+  loop().arm(late, loop().now());
+  std::vector<Call<void>> calls;
+  calls.push_back(caller.start<ping>());
+  call_together(std::move(calls));
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("held up for 400 ms by something else than a handler")));
+}
+
 TEST_F(HeldLoops, WriteOneLineASecondAndCountAll) {
   Server& server = serve_holding();
   Client& caller = client(server);
@@ -146,6 +147,18 @@ TEST_F(HeldLoops, WriteOneLineASecondAndCountAll) {
   ASSERT_TRUE(call<hold>(caller, 1000).ok());
   EXPECT_THAT(lines(), ElementsAre(AllOf(HasSubstr("held up for 1000 ms"), HasSubstr("(3 shorter holds"))));
   EXPECT_EQ(server.stats().loops_held, 5u);
+}
+
+TEST_F(HeldLoops, AHoldWithinASecondOfALineIsWrittenAfterThatSecond) {
+  Client& caller = client(serve_holding());
+  ASSERT_TRUE(call<hold>(caller, 300).ok());
+  EXPECT_EQ(lines().size(), 1u);
+  ASSERT_TRUE(call<hold>(caller, 400).ok());
+  EXPECT_THAT(lines(), IsEmpty());
+  move_clock(1000);
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("held up for 400 ms")));
+  move_clock(5000);
+  EXPECT_THAT(lines(), IsEmpty());
 }
 
 TEST_F(HeldLoops, TimeBetweenTheTurnsIsNoHold) {
@@ -178,7 +191,7 @@ TEST_F(HeldLoops, AnotherThresholdHolds) {
 
 TEST(HeldLoopsOfThreads, AHandlerThatDoesNotEndIsNamedWhileTheServerIsWaitedFor) {
   std::latch named{1};
-  HoldLogger logger;
+  WarningLogger logger;
   logger.on_line = [&, done = false](std::string_view line) mutable {
     if (done || line.find("has not turned") == line.npos || line.find("'dawdle'") == line.npos) return;
     done = true;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "integration/rpc/rpc_testing.hpp"
+#include "integration/rpc/warning_logger.hpp"
 #include "support/manual_time.hpp"
 #include "weft/blocking_client.hpp"
 #include "weft/detail/coro/with_scope.hpp"
@@ -165,30 +166,10 @@ TEST_P(ServerLife, StopsWhenToldToDuringItsStart) {
 
 INSTANTIATE_TEST_SUITE_P(OnThreads, ServerLife, ::testing::Values(0u, 2u));
 
-/// Keeps warnings, and calls a hook for each.
-class KeepingLogger final : public Logger {
- public:
-  void write(LogLevel level, std::string_view message) override {
-    if (level < LogLevel::kWarning) return;
-    const std::lock_guard lock(mutex_);
-    lines_.emplace_back(message);
-    if (on_line) on_line(message);
-  }
-  std::vector<std::string> lines() {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-  std::function<void(std::string_view)> on_line;
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
 TEST(HeldServers, NameTheMethodThatBlocksALoop) {
   std::latch entered{1};
   std::latch named{1};
-  KeepingLogger logger;
+  WarningLogger logger;
   logger.on_line = [&, done = false](std::string_view line) mutable {
     if (done || line.find("has not turned") == line.npos || line.find("'dawdle'") == line.npos) return;
     done = true;
@@ -236,7 +217,7 @@ class HeldByCoroutines : private StillClock, public RpcTest {
 
 TEST_F(HeldByCoroutines, AServerNamesTheMethodOneSecondAfterTheGrace) {
   Stubborn stubborn;
-  KeepingLogger logger;
+  WarningLogger logger;
   Server& server =
       serve_here({.logger = &logger}, [&](Server& its) { its.register_handler<&Stubborn::wait>(&stubborn); });
   Call<int> held = client(server).start<&Stubborn::wait>(1);

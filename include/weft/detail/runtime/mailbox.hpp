@@ -82,6 +82,9 @@ class Mailbox {
   /// Destroys posted work, and work that its destruction posts, and takes nothing more: the loop ends.
   void end() noexcept;
 
+  /// The loop sleeps, as far as this thread knows: nothing holds it up.
+  bool is_asleep() const noexcept { return asleep_.load(std::memory_order_relaxed); }
+
   /// L1. Thread: the loop's, like everything below.
   void announce_sleep() noexcept { asleep_.store(true, std::memory_order_seq_cst); }
   /// L2.

@@ -51,8 +51,11 @@ class TurnTime {
   void go_on() noexcept { begin_at(clock_.now()); }
   /// The loop is not driven for a while.
   void rest() noexcept {
-    if (held_from_ != Duration::max()) [[unlikely]] {
-      look();
+    if (held_from_ != Duration::max()) {
+      const Duration lasted = clock_.now() - looked_;
+      if (lasted >= held_from_) [[unlikely]] {
+        was_held(lasted);
+      }
     }
     looked_ = TimePoint::max();
   }
