@@ -27,11 +27,18 @@ void CallTimeouts::forget_all() noexcept {
 
 void CallTimeouts::on_timer() {
   const TimePoint now = loop_.now();
+  // A call whose connection has more to read stays, and holds up no call of another connection.
+  IntrusiveList<PendingCall, TargetCallTag> stay;
   while (!calls_.empty() && calls_.front().request().deadline.expired(now)) {
-    if (!calls_.front().may_time_out()) break;
     PendingCall& call = calls_.pop_front();
-    if (!call.done()) call.on_cancel(CancelReason::kDeadline);
+    if (!call.may_time_out()) {
+      stay.push_back(call);
+    } else if (!call.done()) {
+      call.on_cancel(CancelReason::kDeadline);
+    }
   }
+  stay.splice_back(calls_);
+  calls_.splice_back(stay);
   if (!calls_.empty()) loop_.arm(*this, calls_.front().request().deadline.at());
 }
 

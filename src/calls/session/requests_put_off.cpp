@@ -9,7 +9,7 @@ namespace weft::detail {
 // A chunk of small frames is not charged, as it is not while it is received into.
 std::unique_ptr<RequestsPutOff> RequestsPutOff::make(std::span<const Frame> frames, const ChunkRef& chunk,
                                                      const ChunkPool& chunks, LocalBudget& memory,
-                                                     TimePoint now) noexcept {
+                                                     TimePoint since) noexcept {
   const bool is_large =
       chunk->capacity() > chunks.roomy_bytes() || std::ranges::any_of(frames, [&](const Frame& frame) {
         return frame.body.size() > chunks.chunk_bytes();
@@ -20,7 +20,7 @@ std::unique_ptr<RequestsPutOff> RequestsPutOff::make(std::span<const Frame> fram
   try {
     std::vector<Frame> copied{frames.begin(), frames.end()};
     return std::unique_ptr<RequestsPutOff>{
-        new RequestsPutOff{std::move(copied), chunk, std::move(kept), now}};
+        new RequestsPutOff{std::move(copied), chunk, std::move(kept), since}};
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -265,14 +265,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room_for_requests()) [[unlikely]] {
       if (abandoned_) return {};
       const BesideAnswers way = way_of(*this, frames[i]);
-      if (way == BesideAnswers::kSetAside && set_aside(frames[i])) continue;
+      if (way == BesideAnswers::kSetAside && set_aside(frames[i], held_since)) continue;
       if (way == BesideAnswers::kServed) {
         Status status = in_.on_request(frames[i], chunk);
         if (!status.ok()) return status;
         continue;
       }
       const bool waits = may_put_off(*this);
-      if (waits && put_off(frames.subspan(i), chunk)) return {};
+      if (waits && put_off(frames.subspan(i), chunk, held_since)) return {};
       in_.refuse_request(
           wire::RequestView{frames[i].header},
           waits ? no_memory_to_put_off() : Refusal{RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
@@ -295,19 +295,20 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 }
 
 // Returns false when memory is exhausted, or the list is full.
-bool Session::set_aside(const Frame& request) {
+bool Session::set_aside(const Frame& request, TimePoint held_since) {
   if (set_aside_ == nullptr) {
     set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
   }
-  return set_aside_ != nullptr && set_aside_->add(request, loop().now());
+  return set_aside_ != nullptr && set_aside_->add(request, std::min(held_since, loop().now()));
 }
 
 // Returns false when there is no memory for them. Receiving stops in that case too, so only the frames of one
 // batch are refused instead.
-bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since) {
   connection_->pause_receiving();
   out_.hold_back(true);
-  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory, loop().now());
+  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory,
+                                  std::min(held_since, loop().now()));
   return put_off_ != nullptr;
 }
 

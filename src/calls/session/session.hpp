@@ -179,8 +179,9 @@ class Session final : public ListHook<SessionTag>,
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk,
                      TimePoint held_since = TimePoint::max());
-  bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
-  bool set_aside(const Frame& request);
+  /// `held_since` is the time at which they were deferred before, TimePoint::max() for the first time.
+  bool put_off(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since);
+  bool set_aside(const Frame& request, TimePoint held_since);
   /// Takes the frame at `at`, which is neither request nor answer; for an item also the following items of
   /// its stream. Sets `at` to the last frame taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);

@@ -47,10 +47,11 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
     abandon();
     return to_status(CancelReason::kRequested);
   }
-  const WorkerWait waits;
-  if (!waits.refusal().ok() && !told_.load(std::memory_order_acquire)) {
+  std::optional<WorkerWait> waits;  // an answer that is here needs no other worker
+  if (!told_.load(std::memory_order_acquire)) waits.emplace();
+  if (waits && !waits->refusal().ok() && !told_.load(std::memory_order_acquire)) {
     abandon();
-    return waits.refusal();
+    return waits->refusal();
   }
   const auto on_stop = [this] {
     cancel(CancelReason::kRequested);

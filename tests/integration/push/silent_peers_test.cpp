@@ -25,8 +25,8 @@ int greet() {
 class SilentPeers : public ::testing::TestWithParam<const char*> {
  protected:
   struct Member {
-    Member(Loop& loop, const std::string& url, const Transports& transports)
-        : client(loop, {.connect = url}, transports) {
+    Member(Loop& loop, const std::string& url, const RpcLimits& limits, const Transports& transports)
+        : client(loop, {.connect = url, .limits = limits}, transports) {
       client.register_handler<&Listener::listen>(&listener);
     }
     Listener listener;
@@ -60,8 +60,8 @@ class SilentPeers : public ::testing::TestWithParam<const char*> {
     server_->register_handler<greet>();
     server_->start().value();
   }
-  void add_peer(Loop& loop) {
-    peers_.push_back(std::make_unique<Member>(loop, server_->urls().front(), transports_));
+  void add_peer(Loop& loop, const RpcLimits& limits = {}) {
+    peers_.push_back(std::make_unique<Member>(loop, server_->urls().front(), limits, transports_));
     auto call = peers_.back()->client.start<greet>();
     turn_both([&] { return call.done(); });
     ASSERT_TRUE(call.done());
@@ -138,8 +138,34 @@ TEST_P(SilentPeers, ABroadcastWhoseTimeIsOverAtOnceEnds) {
   }
 }
 
-TEST_P(SilentPeers, TakeNoMoreMemoryThanTheServersBudget) {
-  if (is_over(kAnyPort)) GTEST_SKIP() << "the system keeps megabytes for each connection";
+// The requests are refused before anything is queued.
+TEST_P(SilentPeers, RequestsThatPeersDoNotAllowTakeNoMemory) {
+  constexpr std::size_t kPeers = 40;
+  serve(16 * 64 * 1024);
+  RpcLimits limits;
+  limits.body_bytes_max = 64;
+  for (std::size_t i = 0; i < kPeers; ++i) add_peer(*loop_, limits);
+  const std::string long_text(1000, 'x');
+  const Result<BroadcastOutcome> refused = broadcast({.timeout = 20s}, long_text);
+  EXPECT_EQ(refused.value().failed, kPeers);
+  add_peer(*loop_);
+  std::optional<Call<void>> call;
+  loop_->post([&] {
+    std::size_t visited = 0;
+    server_->peers().for_each_here([&](Peer peer) {
+      if (visited++ == kPeers)
+        call.emplace(peer.start<&Listener::listen>(CallOptions{.timeout = 20s}, "short"));
+    });
+  });
+  turn_both([&] { return call && call->done(); });
+  EXPECT_EQ(peers_.back()->listener.heard, 1) << "the peer that came last";
+  EXPECT_EQ(broadcast({.timeout = 20s}, "short").value().answered, kPeers + 1);
+}
+
+/// Over TCP the system keeps megabytes for each connection, so that a peer need not read for long.
+class SilentPeersOfSmallPipes : public SilentPeers {};
+
+TEST_P(SilentPeersOfSmallPipes, TakeNoMoreMemoryThanTheServersBudget) {
   constexpr std::size_t kPeers = 60;
   constexpr std::size_t kChunks = 16;
   serve(kChunks * 64 * 1024);
@@ -196,6 +222,7 @@ TEST_P(SilentPeers, TakeNoMoreMemoryThanTheServersBudget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Carriers, SilentPeers, ::testing::Values("memory://silent", "unix", kAnyPort));
+INSTANTIATE_TEST_SUITE_P(Carriers, SilentPeersOfSmallPipes, ::testing::Values("memory://silent", "unix"));
 
 }  // namespace
 }  // namespace weft::testing::silent_peers_tests

@@ -158,7 +158,8 @@ class WorkerThreads {
     if (threads_max_ == running_max_) return {};  // no replacement was wanted
     while (threads_.size() - waiting_ - 1 < running_max_ && try_add_thread()) {
     }
-    if (threads_.size() - waiting_ == 1) return Status::of<kEveryWorkerWaits>();
+    // Nothing new comes while the pool ends, so the last worker may wait too.
+    if (!closing_ && threads_.size() - waiting_ == 1) return Status::of<kEveryWorkerWaits>();
     queue_.waits(++waiting_);
     wanted_.notify_one();
     return {};

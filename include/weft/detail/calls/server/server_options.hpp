@@ -38,7 +38,8 @@ struct ServerOptions {
   /// Says how each loop waits.
   LoopOptions loop_options{};
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
-  /// above zero.
+  /// above zero. Handlers that wait for a call of their own do not count; such handlers may run beyond this
+  /// number once their calls have ended. worker_threads_max = worker_threads gives a fixed number of threads.
   unsigned worker_threads = 4;
   /// Maximum number of these threads, including replacements for threads whose handlers wait for a
   /// call that they made (BlockingClient, weft::blocking, a stub of Protocol Buffers). When all but one wait,

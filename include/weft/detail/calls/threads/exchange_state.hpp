@@ -53,7 +53,11 @@ class ExchangeState {
     check_alone(thread);
     if (ready()) return;
     if (!is_callers_) return block_until(lock, thread, ready);
+    // It may start a thread, and the loop must not wait for the lock meanwhile.
+    lock.unlock();
     const WorkerWait waits;
+    lock.lock();
+    if (ready()) return;
     if (!waits.refusal().ok()) return give_up(lock, waits.refusal());
     block_until(lock, thread, ready);
   }
