@@ -45,7 +45,9 @@ class EpollPoller final : public FdPoller {
   std::span<const FdEvent> wait(Duration timeout) override {
     int fetched = fetch(timeout);
     // A wait is also interrupted when the process is stopped, and events may have come until it goes on.
-    if (fetched < 0) fetched = fetch(Duration::zero());
+    if (fetched < 0) [[unlikely]] {
+      fetched = fetch(Duration::zero());
+    }
     const std::size_t count = fetched > 0 ? static_cast<std::size_t>(fetched) : 0;
     for (std::size_t i = 0; i < count; ++i) {
       events_[i] = {fetched_[i].data.u64, readiness_of(fetched_[i].events)};

@@ -163,6 +163,7 @@ class TurnTime {
   }
   void begin_at(TimePoint now) noexcept {
     began_ = looked_ = now_ = now;
+    left_ = pieces_;
     old_ = false;
     note_begun(nullptr);
   }
