@@ -57,14 +57,16 @@ std::string_view to_string(Retry retry) {
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
-/// A failure and, behind it in the same block, its text.
+/// A failure and, behind it in the same block, its text and its details.
 struct Status::Text {
   std::atomic<std::uint32_t> shared_by;
   std::uint32_t size;
+  std::uint32_t details_size;
   Facts facts;
 
   char* begin() noexcept { return reinterpret_cast<char*>(this + 1); }
   std::string_view view() noexcept { return {begin(), size}; }
+  std::string_view details() noexcept { return {begin() + size, details_size}; }
 };
 
 Status::Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native) noexcept
@@ -84,21 +86,24 @@ Status::Status(const Facts& facts, const detail::TextMaker& make_text) noexcept 
   }
 }
 
-Status::Status(const Facts& facts, std::string_view before, std::string_view message) noexcept {
+Status::Status(const Facts& facts, std::string_view before, std::string_view message,
+               std::string_view details) noexcept {
   WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
   static_assert(alignof(Text) > kKinds && alignof(FixedFailure) > kKinds, "the lowest bits tell the kinds");
   const std::string_view between = before.empty() ? "" : ": ";
   const std::size_t size = std::min(before.size() + between.size() + message.size(), kTextBytesMax);
-  void* const block = ::operator new(sizeof(Text) + size, std::nothrow);
+  void* const block = ::operator new(sizeof(Text) + size + details.size(), std::nothrow);
   if (block == nullptr) {
     *this = bare(facts);
     return;
   }
-  Text& text = *::new (block) Text{1, static_cast<std::uint32_t>(size), facts};
+  Text& text = *::new (block) Text{1, static_cast<std::uint32_t>(size),
+                                   static_cast<std::uint32_t>(details.size()), facts};
   std::size_t at = 0;
   for (const std::string_view part : {before, between, message}) {
     at += part.copy(text.begin() + at, size - at);
   }
+  details.copy(text.begin() + size, details.size());
   word_ = reinterpret_cast<std::uintptr_t>(&text);
 }
 
@@ -161,6 +166,23 @@ std::string_view Status::message() const noexcept {
   }
 }
 
+std::string_view Status::details() const noexcept {
+  return ok() || (word_ & kKinds) != 0 ? std::string_view{} : text().details();
+}
+
+Status Status::with_details(std::string_view details) const noexcept {
+  if (ok()) return {};
+  if (details.size() <= kStatusDetailsMax) return {facts(), {}, message(), details};
+  const Status without{facts(), {}, message()};
+  try {
+    const std::string said = std::string{message()} + " (its details of " + std::to_string(details.size()) +
+                             " bytes were left out: at most " + std::to_string(kStatusDetailsMax) + " fit)";
+    return {facts(), {}, said};
+  } catch (...) {  // there was no memory for the longer text
+    return without;
+  }
+}
+
 template <typename Change>
 void Status::change(Change change) noexcept {
   // No other object can start to share it meanwhile: sharing requires a copy of this object.
@@ -168,7 +190,7 @@ void Status::change(Change change) noexcept {
     return change(text().facts);
   Facts changed = facts();
   change(changed);
-  *this = Status{changed, {}, message()};
+  *this = Status{changed, {}, message(), details()};
 }
 
 void Status::mark_unprocessed() noexcept {
@@ -207,7 +229,7 @@ std::string Status::to_string() const {
 
 Status Status::with_context(std::string_view text) const noexcept {
   if (ok() || text.empty()) return *this;
-  Status longer{facts(), text, message()};
+  Status longer{facts(), text, message(), details()};
   return (longer.word_ & kKinds) == kBare ? *this : longer;
 }
 

@@ -30,7 +30,7 @@ std::string_view to_string(FrameFault fault) {
       "unexpected field",
       "wrong checksum",
       "padding is not zero",
-      "metadata too large",
+      "metadata or details too large",
       "a piece of an attachment that does not come next",
       "an item or a credit that its stream does not allow",
   };
@@ -83,7 +83,12 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     }
   } else if (header.type == FrameType::kAnswer) {
     const AnswerView answer{header};
-    plausible = (header.timeout | header.schema) == 0 && (answer.code() != 0 || answer.succeeded());
+    const std::uint32_t details = answer.succeeded() ? 0 : answer.details_bytes();
+    if (details > kStatusDetailsMax || answer.padded_details_bytes() > header.body_bytes) {
+      return details == 0 ? FrameFault::kUnexpectedField : FrameFault::kMetadataTooLarge;
+    }
+    plausible = header.timeout == 0 && details == answer.details_bytes() &&
+                (answer.code() != 0 || answer.succeeded());
   } else {
     const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece ||
                         header.type == FrameType::kCredit;

@@ -57,6 +57,7 @@ std::string feature_names(std::uint64_t features) {
   if ((features & Features::kContinue) != 0) names += "attachments that wait to be asked for ";
   if ((features & Features::kStreams) != 0) names += "streams ";
   if ((features & Features::kItemAttachments) != 0) names += "attachments of items ";
+  if ((features & Features::kDetails) != 0) names += "details of failures ";
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t feature = std::uint64_t{1} << bit;
     if ((features & feature & ~Features::kAll) != 0) names += "bit " + std::to_string(bit) + " ";

@@ -94,7 +94,7 @@ Status outcome_of(const CallRequest& request, Status failure) noexcept {
   if (!request.may_have_run || !failure.unprocessed()) return failure;
   Status outcome{failure.code(), failure.layer(), failure.message(), failure.native(), failure.retry()};
   outcome.set_retry_after(failure.retry_after());
-  return outcome;
+  return failure.details().empty() ? outcome : outcome.with_details(failure.details());
 }
 
 /// The failure of a call that is cancelled while it waits: its text explains the wait.

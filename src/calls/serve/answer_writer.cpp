@@ -214,7 +214,7 @@ void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& 
   counting_.refused(id);
   wire::AnswerHead head = failure_head(why);
   if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
-  send_failure(id, head, why.message());
+  send_failure(id, head, why.message(), why.details());
 }
 
 void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
@@ -224,7 +224,7 @@ void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
   head.flags |= wire::FrameFlags::kUnprocessed;
   if (refusal.retry_after > Duration::zero())
     head.retry_after_ms = retry_after_milliseconds(refusal.retry_after);
-  send_failure(id, head, refusal.status.message());
+  send_failure(id, head, refusal.status.message(), refusal.status.details());
 }
 
 // Allocates nothing but the frame.
@@ -236,22 +236,33 @@ void AnswerWriter::refuse_without_memory(std::uint64_t id) {
 
 void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
   counting_.failed(id, failure.code());
-  send_failure(id, failure_head(failure), failure.message());
+  send_failure(id, failure_head(failure), failure.message(), failure.details());
 }
 
-void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
+// Details that the peer's limit or this side's memory leaves no room for are dropped before the text.
+void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text,
+                                std::string_view details) {
   if (is_gone()) return;
-  std::string_view message = text.substr(0, session_.peer().body_bytes_max);
-  if (message.size() > FrameOutput::kSmallBytes &&
-      !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {
+  const std::size_t most = session_.peer().body_bytes_max;
+  std::size_t before = sends_details_ ? wire::padded(details.size()) : 0;
+  if (before > most) before = 0;
+  std::string_view message = text.substr(0, most - before);
+  if (before + message.size() > FrameOutput::kSmallBytes &&
+      !session_.output().reserve(before + message.size() + wire::kHeaderBytes)) [[unlikely]] {
+    before = 0;
     message = message.substr(0, kShortTextBytes);
   }
   failure.id = id;
-  failure.body_bytes = static_cast<std::uint32_t>(message.size());
-  if (std::byte* body = session_.output().begin(failure.header())) {
-    std::memcpy(body, message.data(), message.size());
-    session_.output().end();
+  failure.body_bytes = static_cast<std::uint32_t>(before + message.size());
+  if (before != 0) failure.details_bytes = static_cast<std::uint32_t>(details.size());
+  std::byte* const body = session_.output().begin(failure.header());
+  if (body == nullptr) return;
+  if (before != 0) {
+    std::memset(body + before - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
+    std::memcpy(body, details.data(), details.size());
   }
+  std::memcpy(body + before, message.data(), message.size());
+  session_.output().end();
 }
 
 }  // namespace weft::detail

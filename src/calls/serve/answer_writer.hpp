@@ -37,6 +37,8 @@ class AnswerWriter final : public AnswerSink {
   /// The caller cancelled a call that was answered: drops the unsent rest of the attachment, and notifies the
   /// caller that no more follows. Returns false when nothing of it remains to be sent.
   bool break_off(std::uint64_t id);
+  /// The peer reads the details of failures.
+  void allow_details() { sends_details_ = true; }
   void count_request() { ++requests_; }
   /// Returns how many requests the peer has sent, modulo 2^32.
   std::uint32_t requests() const { return requests_; }
@@ -74,9 +76,11 @@ class AnswerWriter final : public AnswerSink {
   [[gnu::always_inline]] bool admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                     std::size_t written, std::size_t kept, wire::AnswerHead& head);
   bool queue_transfer(std::uint64_t id, Attachment& attachment, std::unique_ptr<AnswerWishes>& wishes);
-  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
+  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text,
+                    std::string_view details = {});
 
   std::uint32_t requests_ = 0;
+  bool sends_details_ = false;
   Session& session_;
   CallsHost& host_;
   Admission& admission_;

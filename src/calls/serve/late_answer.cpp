@@ -21,7 +21,7 @@ Status shortened(const Status& failure) noexcept {
 }
 
 std::size_t charged_text(const Status& failure) noexcept {
-  const std::size_t text = failure.message().size();
+  const std::size_t text = failure.message().size() + failure.details().size();
   return text > kShortTextBytes ? text : 0;
 }
 

@@ -228,6 +228,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
   if ((*features & wire::Features::kPieces) != 0) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
+  if ((*features & wire::Features::kDetails) != 0) in_.answers().allow_details();
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
     streams_.allow({.window = theirs.stream_window_bytes,

@@ -107,8 +107,10 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const auto layer = answer.layer() <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(answer.layer())
                                                                           : Layer::kNone;
   const std::int32_t native = known ? answer.native() : static_cast<std::int32_t>(number);
+  const Bytes details = frame.body.first(answer.details_bytes());
+  const Bytes text = frame.body.subspan(answer.padded_details_bytes());
   const auto message = [&]() -> std::string {
-    std::string theirs = peer_text(as_text(frame.body));
+    std::string theirs = peer_text(as_text(text));
     if (!known) {
       return "the server gives status code " + std::to_string(number) +
              ", which this build does not know, and says: " + theirs;
@@ -130,7 +132,7 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   Status failure{code, layer, message, native, retry};
   failure.set_retry_after(std::chrono::milliseconds{answer.retry_after_ms()});
   if (answer.unprocessed()) failure.mark_unprocessed();
-  return failure;
+  return details.empty() ? failure : failure.with_details(as_text(details));
 }
 
 }  // namespace weft::detail

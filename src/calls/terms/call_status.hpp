@@ -15,7 +15,7 @@ namespace weft::detail {
 /// The native code of a kFailedPrecondition that says the signatures differ.
 inline constexpr std::int32_t kSchemaMismatch = 1;
 
-/// A failure as an answer's head carries it, without its id; the message is the answer's body.
+/// A failure as an answer's head carries it, without its id; details and message are the answer's body.
 wire::AnswerHead failure_head(const Status& failure);
 
 /// The wait as encoded in an answer's header: rounded up, so that no caller returns too early.

@@ -118,6 +118,36 @@ TEST(Status, NobodyKnowsWhetherARequestWasProcessedUnlessItIsMarked) {
   EXPECT_TRUE(copy.unprocessed());
 }
 
+TEST(Status, DetailsStayWithEachCopyAndEachChange) {
+  const std::string_view bytes{"\0\xff details", 10};
+  const Status plain{StatusCode::kNotFound, Layer::kRpc, "gone", 3};
+  Status status = plain.with_details(bytes);
+  EXPECT_EQ(plain.details(), "");
+  EXPECT_EQ(status.details(), bytes);
+  EXPECT_EQ(status.message(), "gone");
+  const Status shared = status;
+  status.mark_unprocessed();
+  EXPECT_EQ(status.details(), bytes);
+  status.set_retry_after(std::chrono::seconds{1});
+  EXPECT_EQ(status.details(), bytes);
+  EXPECT_EQ(status.with_context("calling").details(), bytes);
+  EXPECT_EQ(status.with_context("calling").message(), "calling: gone");
+  EXPECT_EQ(shared.details(), bytes);
+  EXPECT_EQ(status.with_details("").details(), "");
+  EXPECT_EQ(status.with_details("other").details(), "other");
+  EXPECT_TRUE(Status{}.with_details(bytes).ok());
+  EXPECT_EQ(Status{}.details(), "");
+}
+
+TEST(Status, DetailsOverTheLimitAreLeftOutWithWords) {
+  const Status status{StatusCode::kNotFound, Layer::kRpc, "gone"};
+  EXPECT_EQ(status.with_details(std::string(kStatusDetailsMax, 'd')).details().size(), kStatusDetailsMax);
+  const Status without = status.with_details(std::string(kStatusDetailsMax + 1, 'd'));
+  EXPECT_EQ(without.details(), "");
+  EXPECT_EQ(without.message(), "gone (its details of 8193 bytes were left out: at most 8192 fit)");
+  EXPECT_EQ(without.code(), StatusCode::kNotFound);
+}
+
 TEST(Status, SuccessIsNotMarked) {
   Status status;
   status.mark_unprocessed();

@@ -198,6 +198,15 @@ TEST(CodecHostile, BytesThatAreNoValueAreRefused) {
       << "retry 4 with a wait";
   EXPECT_FALSE(decode_status<Result<int>>(from_hex("00 05 01 82 00 00 00 00 00 00 00 00 01 00 00")).ok())
       << "a wait that is cut";
+  EXPECT_TRUE(
+      decode_status<Result<int>>(from_hex("00 05 01 40 00 00 00 00 00 00 00 00 01 00 00 00 64")).ok());
+  EXPECT_FALSE(
+      decode_status<Result<int>>(from_hex("00 05 01 40 00 00 00 00 00 00 00 00 02 00 00 00 64")).ok())
+      << "details that are cut";
+  EXPECT_FALSE(decode_status<Result<int>>(
+                   from_hex("00 05 01 40 00 00 00 00 00 00 00 00 01 20 00 00 " + std::string(2 * 8193, '6')))
+                   .ok())
+      << "details over the limit";
   EXPECT_TRUE(decode_status<Result<int>>(from_hex("00 05 01 82 00 00 00 00 00 00 00 00 ff ff ff ff")).ok())
       << "a wait that is too long is the longest";
   EXPECT_FALSE(decode_status<std::uint8_t>(from_hex("01 61")).ok()) << "rubbish behind the values";

@@ -206,12 +206,15 @@ TEST(CodecRoundTrip, AResultBringsItsValueOrItsWholeFailure) {
   EXPECT_EQ(round_trip(Result<void>{failure}).status().retry_after(), Duration::zero());
   Status busy = failure;
   busy.set_retry_after(std::chrono::milliseconds{1500});
+  busy = busy.with_details("beside the text");
   const std::vector<Result<int>> all =
       round_trip(std::vector<Result<int>>{Result<int>{busy}, Result<int>{5}});
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].status().to_string(), busy.to_string());
   EXPECT_EQ(all[0].status().retry(), busy.retry());
   EXPECT_EQ(all[0].status().retry_after(), std::chrono::milliseconds{1500});
+  EXPECT_EQ(all[0].status().details(), "beside the text");
+  EXPECT_EQ(round_trip(Result<int>{failure.with_details("alone")}).status().details(), "alone");
   EXPECT_EQ(*all[1], 5);
 }
 

@@ -351,6 +351,30 @@ TEST(CheckHeader, RefusesMetadataThatIsLongerThanItsBodyOrThanAnyMayBe) {
   EXPECT_EQ(fault(0xFFFF, 1u << 20), FrameFault::kMetadataTooLarge);
 }
 
+TEST(CheckHeader, RefusesDetailsThatAreLongerThanTheirBodyOrOfASuccess) {
+  const auto fault = [&](std::size_t details, std::uint32_t body, StatusCode code = StatusCode::kNotFound) {
+    AnswerHead head;
+    head.body_bytes = body;
+    head.code = code;
+    head.details_bytes = static_cast<std::uint32_t>(details);
+    head.id = 1;
+    FrameHeader header = head.header();
+    const FrameFault found = check_header(header, {.body_bytes_max = 1u << 20});
+    header.flags |= FrameFlags::kAttachment;
+    header.attachment_bytes = 8;
+    EXPECT_EQ(check_header(header, {.body_bytes_max = 1u << 20, .attachment_bytes_max = 8}), found);
+    return found;
+  };
+  EXPECT_EQ(fault(16, 16), FrameFault::kNone);
+  EXPECT_EQ(fault(9, 16), FrameFault::kNone);
+  EXPECT_EQ(fault(9, 15), FrameFault::kMetadataTooLarge) << "its padding does not fit";
+  EXPECT_EQ(fault(1, 0), FrameFault::kMetadataTooLarge);
+  EXPECT_EQ(fault(kStatusDetailsMax, 8192), FrameFault::kNone);
+  EXPECT_EQ(fault(kStatusDetailsMax + 1, 1u << 20), FrameFault::kMetadataTooLarge);
+  EXPECT_EQ(fault(0xFFFFFFFF, 1u << 20), FrameFault::kMetadataTooLarge);
+  EXPECT_EQ(fault(8, 8, StatusCode::kOk), FrameFault::kUnexpectedField);
+}
+
 TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
   const auto fault_after = [](FrameType type, auto change) {
     FrameHeader header = of_type(type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -61,6 +62,9 @@ constexpr bool is_status_code(unsigned number) {
 /// Longest time that a failure can tell its caller to wait: see Status::retry_after().
 inline constexpr Duration kRetryAfterMax = std::chrono::minutes{5};
 
+/// Largest size in bytes of Status::details().
+inline constexpr std::size_t kStatusDetailsMax = 8 * 1024;
+
 /// A failure whose text is part of the program. A Status of one takes no memory: Status::of<kConstant>().
 struct FixedFailure {
   StatusCode code;
@@ -72,9 +76,9 @@ struct FixedFailure {
 
 /// The outcome of an operation that can fail: success, or the failure and advice for the caller.
 ///
-/// No function here throws. Success is a null pointer. A failure keeps its text in a reference-counted block
-/// that its copies share, from any thread; if there is no memory for the block, the failure keeps everything
-/// except the text, and message() says so.
+/// No function here throws. Success is a null pointer. A failure keeps its text and details in a
+/// reference-counted block that its copies share, from any thread; if there is no memory for the block, the
+/// failure keeps everything except text and details, and message() says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -127,6 +131,12 @@ class [[nodiscard]] Status {
   std::int32_t native() const noexcept { return facts().native; }
   /// Empty when ok; valid as long as this Status is.
   std::string_view message() const noexcept;
+  /// Bytes for the caller's program beside the message for people, such as a serialized google.rpc.Status;
+  /// empty when there are none. Valid as long as this Status is.
+  std::string_view details() const noexcept;
+  /// Returns this failure with a copy of `details` in place of its own. Details over kStatusDetailsMax are
+  /// left out, and the message of the returned failure says so; success stays success.
+  Status with_details(std::string_view details) const noexcept;
   Retry retry() const noexcept { return facts().retry; }
   /// Time to wait before the next try, as requested by the side that failed, such as a server over a limit;
   /// zero without a request. Sent over the wire in milliseconds.
@@ -173,7 +183,8 @@ class [[nodiscard]] Status {
 
   Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept;
   Status(const Facts& facts, const detail::TextMaker& make_text) noexcept;
-  Status(const Facts& facts, std::string_view before, std::string_view message) noexcept;
+  Status(const Facts& facts, std::string_view before, std::string_view message,
+         std::string_view details = {}) noexcept;
 
   static Status bare(const Facts& facts) noexcept;
   static Facts bare_facts(std::uint64_t word) noexcept;

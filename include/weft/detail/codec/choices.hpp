@@ -117,9 +117,12 @@ struct Codec<std::variant<Ts...>, Kind::kVariant> {
 
 /// Bit of the retry byte of a failure whose time to wait follows its text.
 inline constexpr std::uint8_t kFailureHasWait = 0x80;
+/// Bit of the retry byte of a failure whose details follow, behind the time to wait.
+inline constexpr std::uint8_t kFailureHasDetails = 0x40;
 
 /// A byte 1 and the value, or a byte 0, code, layer and retry as a byte each, i32 native code, and the text;
-/// where the failure says how long to wait, kFailureHasWait is set and u32 milliseconds follow.
+/// where the failure says how long to wait, kFailureHasWait is set and u32 milliseconds follow; where it has
+/// details, kFailureHasDetails is set and they follow as a string.
 template <typename T>
 struct Codec<Result<T>, Kind::kResult> {
   static void encoded_size(Sizer& size, const Result<T>& result) {
@@ -128,6 +131,7 @@ struct Codec<Result<T>, Kind::kResult> {
       const Status& failure = failure_of(result);
       size.skip(wait_of(failure) != 0 ? 11 : 7);
       size.without_runs([&] { size.add(failure.message()); });
+      if (!failure.details().empty()) size.without_runs([&] { size.add(failure.details()); });
     } else if constexpr (!std::is_void_v<T>) {
       size.add(*result);
     }
@@ -137,11 +141,13 @@ struct Codec<Result<T>, Kind::kResult> {
     if (!result.ok()) {
       const Status& failure = failure_of(result);
       const std::uint32_t wait = wait_of(failure);
-      const auto retry = static_cast<std::uint8_t>(failure.retry());
-      to.write(failure.code(), failure.layer(),
-               static_cast<std::uint8_t>(wait != 0 ? retry | kFailureHasWait : retry), failure.native(),
+      unsigned retry = static_cast<std::uint8_t>(failure.retry());
+      if (wait != 0) retry |= kFailureHasWait;
+      if (!failure.details().empty()) retry |= kFailureHasDetails;
+      to.write(failure.code(), failure.layer(), static_cast<std::uint8_t>(retry), failure.native(),
                failure.message());
       if (wait != 0) to.write(wait);
+      if (!failure.details().empty()) to.write(failure.details());
     } else if constexpr (!std::is_void_v<T>) {
       to.write(*result);
     }
@@ -178,13 +184,17 @@ struct Codec<Result<T>, Kind::kResult> {
     if (!from.read(code, layer, retry, native, message)) return false;
     std::uint32_t wait = 0;
     if ((retry & kFailureHasWait) != 0 && !from.read(wait)) return false;
-    retry &= static_cast<std::uint8_t>(~kFailureHasWait);
-    const bool valid = code != 0 && is_status_code(code) && layer <= static_cast<unsigned>(Layer::kRpc) &&
+    std::string details;
+    if ((retry & kFailureHasDetails) != 0 && !from.read(details)) return false;
+    retry &= static_cast<std::uint8_t>(~(kFailureHasWait | kFailureHasDetails));
+    const bool valid = details.size() <= kStatusDetailsMax && code != 0 && is_status_code(code) &&
+                       layer <= static_cast<unsigned>(Layer::kRpc) &&
                        retry <= static_cast<unsigned>(Retry::kReconnect);
     if (!valid) return from.fail(DecodeFault::kStatus);
     Status failure{static_cast<StatusCode>(code), static_cast<Layer>(layer), std::move(message), native,
                    static_cast<Retry>(retry)};
     failure.set_retry_after(std::chrono::milliseconds{wait});
+    if (!details.empty()) failure = failure.with_details(details);
     out = Result<T>{std::move(failure)};
     return true;
   }

@@ -88,7 +88,7 @@ struct FrameFlags {
 ///  0 | body_bytes                        | type   | flags  | typed16         |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
 /// 16 | typed64                                                               |
-/// 24 | timeout (request)                 | schema (request)                  |
+/// 24 | timeout (request)                 | schema (request), details (answer) |
 /// 32 | attachment_bytes                                                      |
 /// 40
 ///
@@ -111,7 +111,7 @@ struct FrameHeader {
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
   std::uint32_t timeout = 0;
   /// Request: 32 bits of the schema of arguments and result; the server refuses a call whose schema is
-  /// another.
+  /// another. Answer that is a failure: bytes of its details. Otherwise 0.
   std::uint32_t schema = 0;
   /// 0 exactly when FrameFlags::kAttachment is not set.
   std::uint64_t attachment_bytes = 0;

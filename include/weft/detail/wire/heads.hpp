@@ -69,6 +69,9 @@ struct AnswerHead {
   std::int32_t native = 0;
   /// Milliseconds to wait, after a failure, before the same is tried again; 0: nothing is said.
   std::uint32_t retry_after_ms = 0;
+  /// Bytes of a failure's details at the beginning of the body, followed by zeros to a multiple of 8; the
+  /// text of the message follows.
+  std::uint32_t details_bytes = 0;
   /// The request's.
   std::uint64_t id = kNoId;
   std::uint64_t attachment_bytes = 0;
@@ -78,7 +81,7 @@ struct AnswerHead {
         std::uint64_t{static_cast<std::uint32_t>(native)} | std::uint64_t{retry_after_ms} << 32;
     const auto outcome = static_cast<std::uint16_t>(
         static_cast<unsigned>(code) | static_cast<unsigned>(layer) << 8 | static_cast<unsigned>(retry) << 12);
-    return {body_bytes, FrameType::kAnswer, flags, outcome, id, numbers, 0, 0, attachment_bytes};
+    return {body_bytes, FrameType::kAnswer, flags, outcome, id, numbers, 0, details_bytes, attachment_bytes};
   }
 };
 
@@ -95,6 +98,8 @@ class AnswerView {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(header_->typed64));
   }
   std::uint32_t retry_after_ms() const noexcept { return static_cast<std::uint32_t>(header_->typed64 >> 32); }
+  std::uint32_t details_bytes() const noexcept { return header_->schema; }
+  std::uint64_t padded_details_bytes() const noexcept { return padded(header_->schema); }
   /// The call was refused before its handler ran.
   bool unprocessed() const noexcept { return (header_->flags & FrameFlags::kUnprocessed) != 0; }
 

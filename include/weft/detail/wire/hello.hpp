@@ -23,8 +23,11 @@ struct Features {
   static constexpr std::uint64_t kStreams = 1u << 3;
   /// Items of streams may have attachments, which come in pieces.
   static constexpr std::uint64_t kItemAttachments = 1u << 4;
+  /// Answers may carry the details of their failure.
+  static constexpr std::uint64_t kDetails = 1u << 5;
   /// Features that this build knows.
-  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams | kItemAttachments;
+  static constexpr std::uint64_t kAll =
+      kChecksum | kPieces | kContinue | kStreams | kItemAttachments | kDetails;
 };
 
 /// A way by which frames may travel: the base carrier that the hello came on, or one beside it.
