@@ -191,6 +191,14 @@ std::size_t Loop::full_turn(Duration max_wait) {
     done = mailbox_->run();
     turn_time_.look_if_close();
   }
+  if (turn_time_.has_missed()) [[unlikely]] {
+    turn_time_.run_missed([&](detail::Ready& node) {
+      schedule(node);
+      done += run_ready_within_budget();
+      if (!hooks_.empty()) done += hooks_.run();
+      turn_time_.did(1);
+    });
+  }
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (!pollers_.empty()) {
     const std::size_t brought = pollers_.ask();

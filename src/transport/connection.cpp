@@ -310,8 +310,9 @@ void Connection::on_readable() {
   if (!readable_ && !put_off_) backlog_.begin(loop_.now(), loop_.turn_time().reported_before());
   readable_ = true;
   if (state_ == State::kMade || ending()) return;
-  if ((put_off_ || loop_.turn_time().is_old()) && !peer_gone_) [[unlikely]] {
-    return put_off();
+  const TurnTime& turn = loop_.turn_time();
+  if ((put_off_ || turn.has_missed() || turn.is_old()) && !peer_gone_) [[unlikely]] {
+    return miss();
   }
   or_close(*this, [this] { receive_all(); });
   // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
@@ -328,6 +329,12 @@ bool Connection::has_looked(TimePoint due) const noexcept {
 void Connection::put_off() {
   put_off_ = true;
   if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+}
+
+// Goes on before those that have events later.
+void Connection::miss() {
+  put_off_ = true;
+  if (!work_.is_scheduled()) loop_.turn_time().miss(work_);
 }
 
 // Delivers bytes that were received before, then receives from the carrier.

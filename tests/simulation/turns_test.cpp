@@ -106,6 +106,20 @@ class Flood {
     });
     client_loop_->run_until_idle();
   }
+  /// Lets each client make one call after the other until stop_asking().
+  void ask_on() {
+    client_loop_->post([this] {
+      for (std::size_t client = 0; client < clients_.size(); ++client) {
+        ++unanswered_;
+        scope_.spawn(&Flood::call_on, this, client);
+      }
+    });
+    client_loop_->run_until_idle();
+  }
+  void stop_asking() {
+    asks_on_ = false;
+    run_until_idle();
+  }
   /// Opens a stream without end, of which the client takes more than it will read.
   void open_stream() {
     client_loop_->post([this] { stream_ = clients_.front()->open<&SlowHandler::pour>(); });
@@ -130,6 +144,14 @@ class Flood {
     EXPECT_TRUE(result.ok()) << result.status().to_string();
     --*unanswered;
   }
+  static Task<void> call_on(Flood* world, std::size_t client) {
+    while (world->asks_on_) {
+      const Result<int> result =
+          co_await world->clients_[client]->call<&SlowHandler::serve>(static_cast<int>(client));
+      EXPECT_TRUE(result.ok()) << result.status().to_string();
+    }
+    --world->unanswered_;
+  }
 
   ManualClock clock_;
   SilentLogger logger_;
@@ -141,6 +163,7 @@ class Flood {
   std::vector<std::unique_ptr<Client>> clients_;
   StreamOf<&SlowHandler::pour> stream_;
   int unanswered_ = 0;
+  bool asks_on_ = true;
   Scope scope_;
 };
 
@@ -406,6 +429,21 @@ TEST(Turns, AreSharedEvenlyByThoseWhoAskMuch) {
     world.server_turn();
   }
   world.run_until_idle();
+}
+
+// More connections than a turn can serve: in each turn calls of the connections that were served come anew.
+TEST(Turns, ServeConnectionsWithOneCallEachInTheOrderOfTheCalls) {
+  for (const std::size_t clients : {16u, 150u, 400u}) {
+    Flood world{clients, 10us};
+    world.ask_on();
+    for (int turn = 0; turn < 100 && !::testing::Test::HasFailure(); ++turn) {
+      world.server_turn();
+      const auto [least, most] = std::minmax_element(world.runs().begin(), world.runs().end());
+      EXPECT_LE(*most - *least, 1) << clients << " clients, turn " << turn;
+    }
+    EXPECT_GE(*std::min_element(world.runs().begin(), world.runs().end()), 10) << clients;
+    world.stop_asking();
+  }
 }
 
 /// Moves all of a transfer each way, and looks at the turns of the server, then at those of the client.

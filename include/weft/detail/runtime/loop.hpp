@@ -37,8 +37,8 @@ class WatchTable;
 
 /// The engine of one thread. It repeats a turn:
 ///
-///   posted work -> descriptors and pollers -> timers -> work postponed by earlier turns
-///     -> ready coroutines (up to a budget) -> turn-end hooks
+///   posted work -> events that the last turn did not reach -> descriptors and pollers -> timers
+///     -> work postponed by earlier turns -> ready coroutines (up to a budget) -> turn-end hooks
 ///
 /// where coroutines made ready by one of several descriptors run before the next descriptor's report. A turn
 /// that has taken a millisecond comes to its end (TurnTime): postponable work is postponed, so that timers

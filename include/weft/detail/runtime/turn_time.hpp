@@ -125,7 +125,21 @@ class TurnTime {
 
   /// Runs `node` in a later turn, behind all nodes postponed before. It must not be queued.
   void put_off(Ready& node) noexcept { later_.push_back(node); }
-  bool has_later() const noexcept { return !later_.empty(); }
+  /// Does the same for work whose first part this turn did not reach: the next turn runs it before it takes
+  /// new events.
+  void miss(Ready& node) noexcept { missed_.push_back(node); }
+  bool has_missed() const noexcept { return !missed_.empty(); }
+  bool has_later() const noexcept { return !later_.empty() || !missed_.empty(); }
+  /// Passes each node that is missed now to `run`, in order, until the turn is old. The rest keep their
+  /// places before nodes missed meanwhile.
+  template <typename Run>
+  void run_missed(Run run) {
+    Nodes due;
+    due.splice_back(missed_);
+    while (!due.empty() && !is_old()) run(due.pop_front());
+    due.splice_back(missed_);
+    missed_.splice_back(due);
+  }
   /// Passes each node that is postponed now to `run`, in order: the first, and others as long as the turn is
   /// not old. The rest keep their places before nodes postponed meanwhile.
   template <typename Run>
@@ -194,6 +208,7 @@ class TurnTime {
   Absence absence_;
   Company company_;
   Nodes later_;
+  Nodes missed_;
 };
 
 }  // namespace weft::detail

@@ -232,6 +232,7 @@ class Connection final : public ConnectionEnds,
   void receive_all();
   bool hand_up(ReceiveSlice& slice);
   void put_off();
+  void miss();
   Moved receive_once();
   void peer_ended();
 
