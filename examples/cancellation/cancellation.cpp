@@ -83,11 +83,28 @@ weft::Task<weft::Result<long>> sum_up(int parts) {
 }
 // end: part
 
+// begin: scope
+weft::Task<void> add_up(long* total) {
+  const weft::Result<long> sum = co_await sum_up(1'000'000'000);
+  if (sum.ok()) *total += *sum;
+}
+
+weft::Task<void> cancel_three() {
+  long total = 0;
+  weft::Scope scope;
+  for (int i = 0; i < 3; ++i) scope.spawn(&add_up, &total);
+  scope.cancel(weft::CancelReason::kRequested);
+  co_await scope.join();  // all three have ended
+}
+// end: scope
+
 weft::Task<int> stop_our_own(weft::Loop& loop) {
   Device device;
   const weft::Deadline soon = weft::Deadline::after(loop.now(), 10ms);
   auto block = co_await weft::with_deadline(soon, read_block(device));
   std::printf("a read of a device: %s\n", std::string{to_string(block.status().code())}.c_str());
+
+  co_await cancel_three();
 
   // begin: race
   auto first = co_await weft::race(sum_up(1'000'000'000), weft::sleep_until(loop.now() + 10ms));
