@@ -57,6 +57,14 @@ CallOutcome outcome_of(const Status& status) {
 
 }  // namespace
 
+// Two answers would mix in one landing, count as one progress, and together exceed one rate.
+std::string_view option_for_one_answer(const CallOptions& options) noexcept {
+  if (!options.landing.empty()) return "landing";
+  if (options.landing_rate != 0) return "landing_rate";
+  if (options.progress != nullptr) return "progress";
+  return {};
+}
+
 FleetRun::FleetRun(std::shared_ptr<FleetCore> core, const MethodKey& method, const FleetCallOptions& options,
                    const CancelScope* scope)
     : core_(std::move(core)),
@@ -78,10 +86,7 @@ CallOptions FleetRun::attempt_options() const {
 }
 
 Duration FleetRun::backup_after() const {
-  // Two answers at a time would come twice as fast as was wanted.
-  const bool single = !idempotent_ || !options_.call.landing.empty() || options_.call.progress != nullptr ||
-                      options_.call.landing_rate != 0;
-  if (single) return Duration::zero();
+  if (!idempotent_ || !option_for_one_answer(options_.call).empty()) return Duration::zero();
   return options_.backup_after < Duration::zero() ? core_->options().backup_after : options_.backup_after;
 }
 

@@ -21,6 +21,17 @@ Status quorum_of_none() {
   return failure;
 }
 
+Status shared_by_answers(std::string_view option) {
+  Status failure{StatusCode::kInvalidArgument, Layer::kRpc, [&] {
+                   return "FleetCallOptions::call." + std::string{option} +
+                          " is set, but call_all() and call_quorum() ask several servers at once, and their "
+                          "answers come without attachments: leave it out, or call each server by a Client "
+                          "of its own";
+                 }};
+  failure.mark_unprocessed();
+  return failure;
+}
+
 Status quorum_not_reached(std::size_t good, std::size_t bad, std::size_t servers, std::size_t wanted,
                           const Status& first) {
   return {StatusCode::kUnavailable, Layer::kRpc, [&] {

@@ -182,6 +182,17 @@ TEST_F(BlockingFleets, AskAllServersAndAQuorumOfThem) {
   EXPECT_TRUE(too_many.unprocessed());
 }
 
+TEST_F(BlockingFleets, RefuseALandingForTheAnswersOfSeveralServers) {
+  BlockingFleet caller = blocking(make());
+  std::vector<std::byte> memory(64);
+  const FleetCallOptions options{.call = {.landing = MutableBytes{memory}}};
+  for (const Status& refused :
+       {caller.call_all<add>(options, 1, 2).status(), caller.call_quorum<add>(2, options, 1, 2).status()}) {
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.to_string();
+    EXPECT_TRUE(refused.unprocessed());
+  }
+}
+
 TEST_F(BlockingFleets, GiveAQuorumWithoutAServerThatIsGone) {
   BlockingFleet caller = blocking(make("static:" + first_.url() + ",tcp://127.0.0.1:1"));
   const FleetCallOptions options{.call = {.timeout = 10s}};

@@ -122,6 +122,16 @@ TEST_F(FleetsOfOtherLoops, AskAllServersAndAQuorum) {
             StatusCode::kFailedPrecondition);
 }
 
+TEST_F(FleetsOfOtherLoops, RefuseALandingForTheAnswersOfSeveralServers) {
+  const LoopFleet fleet = make();
+  std::vector<std::byte> memory(64);
+  const FleetCallOptions options{.call = {.landing = MutableBytes{memory}}};
+  const Status all = home_->block_on(fleet.call_all<add>(options, 1, 2)).status();
+  EXPECT_EQ(all.code(), StatusCode::kInvalidArgument) << all.to_string();
+  const Status two = home_->block_on(fleet.call_quorum<add>(2, options, 1, 2)).status();
+  EXPECT_EQ(two.code(), StatusCode::kInvalidArgument) << two.to_string();
+}
+
 TEST_F(FleetsOfOtherLoops, TakeWhatACallCarries) {
   const LoopFleet fleet = make();
   const std::vector<std::byte> bytes(300'000, std::byte{7});

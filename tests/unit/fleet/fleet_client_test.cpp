@@ -235,6 +235,31 @@ TEST_F(Fleets, RefuseAQuorumOfNobody) {
   EXPECT_EQ(fleet.stats().attempts, 0u);
 }
 
+TEST_F(Fleets, RefuseOptionsForOneAnswerInACallOfSeveralServers) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetClient& fleet = make(3);
+  std::vector<std::byte> memory(64);
+  TransferProgress progress;
+  const std::pair<const char*, CallOptions> given[] = {
+      {"landing", {.landing = MutableBytes{memory}}},
+      {"landing_rate", {.landing_rate = 1 << 20}},
+      {"progress", {.progress = &progress}},
+  };
+  for (const auto& [option, call] : given) {
+    const Status all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{.call = call})).status();
+    const Status two = run(fleet.call_quorum<&Replica::ask>(2, FleetCallOptions{.call = call})).status();
+    for (const Status& refused : {all, two}) {
+      EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.to_string();
+      EXPECT_TRUE(refused.message().starts_with("FleetCallOptions::call." + std::string{option} + " is set"))
+          << refused.to_string();
+      EXPECT_TRUE(refused.unprocessed());
+    }
+    EXPECT_TRUE(run(fleet.call<ask_again>(FleetCallOptions{.call = call})).ok()) << option;
+  }
+  EXPECT_EQ(fleet.stats().attempts, std::size(given)) << "only those of call()";
+  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).value().size(), 3u);
+}
+
 TEST_F(Fleets, SayWhyAQuorumCannotComeAnyMore) {
   for (int i = 0; i < 3; ++i) {
     serve(i);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ Task<FleetAnswers<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
                                                         std::size_t wanted, Source source) {
   using R = typename Body::Value;
   std::vector<FleetAnswer<R>> answers;
+  if (const std::string_view option = option_for_one_answer(options.call); !option.empty()) {
+    co_return shared_by_answers(option);
+  }
   CancelScope* scope = co_await this_cancel_scope();
   core->on_call();
   TurnOfLoop turn{core->loop()};

@@ -64,7 +64,8 @@ class FleetCalls {
   /// Calls a function once at each server that takes calls (in the subset, and with a weight), ejected or
   /// not, and returns all outcomes, in the order of the servers' URLs: FleetAnswers<R>. Counts as one call.
   /// An unreachable server fails its part; nothing is tried again. Without a list it waits for one. Errors:
-  /// as for call(), when there is no server to call.
+  /// as for call(), when there is no server to call; kInvalidArgument, without a call, for options that serve
+  /// one answer: `landing`, `landing_rate` and `progress`.
   template <auto M, typename... Given>
     requires WithoutFleetOptions<Given...>
   auto call_all(Given&&... arguments) const {

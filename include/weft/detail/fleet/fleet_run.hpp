@@ -15,6 +15,9 @@
 
 namespace weft::detail {
 
+/// Returns the name of an option that serves one answer at a time, such as a landing; empty if none is set.
+std::string_view option_for_one_answer(const CallOptions& options) noexcept;
+
 /// One call of a fleet: the servers that were tried, and the rest of its time. Lives in the frame of the
 /// call, shared by its attempts and its backup.
 class FleetRun {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Quorum {
 Status quorum_too_large(std::size_t wanted, std::size_t servers);
 /// The failure of a call that wants no answer at all.
 Status quorum_of_none();
+/// The failure of a call of several servers with an option that serves one answer at a time.
+Status shared_by_answers(std::string_view option);
 /// The failure of a call with `good` good answers of `servers` and `bad` failures, `first` the first of them;
 /// the others were cancelled then, since the call could not succeed any more.
 Status quorum_not_reached(std::size_t good, std::size_t bad, std::size_t servers, std::size_t wanted,
