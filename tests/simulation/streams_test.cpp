@@ -13,6 +13,7 @@
 
 #include "simulation/world.hpp"
 #include "weft/detail/coro/event.hpp"
+#include "weft/detail/coro/mutex.hpp"
 
 namespace weft::simulation::streams_tests {
 namespace {
@@ -441,10 +442,15 @@ TEST(Streams, OfOneConnectionHoldNoMoreThanItsShareOfMemory) {
   world.connect();
   constexpr int kItems = 64 * 1024 / 48;
   std::vector<Outcome> outcomes(64);
-  const auto write = [](Client* client, Outcome* outcome) -> Task<void> {
+  // One after the other: streams that grow together would all find no share in the end.
+  Mutex turn;
+  const auto write = [](Client* client, Mutex* turn, Outcome* outcome) -> Task<void> {
     auto stream = client->open<&Streams::late>();
-    for (int i = 0; i < kItems; ++i) {
-      if (const bool taken = co_await stream.write(1); !taken) break;
+    {
+      const auto held = co_await turn->lock();
+      for (int i = 0; i < kItems; ++i) {
+        if (const bool taken = co_await stream.write(1); !taken) break;
+      }
     }
     Result<int> end = co_await stream.finish();
     outcome->result = end.ok() ? *end : 0;
@@ -453,7 +459,7 @@ TEST(Streams, OfOneConnectionHoldNoMoreThanItsShareOfMemory) {
   };
   Scope scope;
   world.loop().post([&] {
-    for (Outcome& outcome : outcomes) scope.spawn(write, &world.client(), &outcome);
+    for (Outcome& outcome : outcomes) scope.spawn(write, &world.client(), &turn, &outcome);
   });
   world.run_until_idle();
   world.loop().post([&] { world.streams.gate.set(); });

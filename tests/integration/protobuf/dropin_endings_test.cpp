@@ -38,6 +38,65 @@ TEST_F(ProtobufDropInEndings, AControllerIsFreeForItsNextCallWhenDoneHears) {
   EXPECT_EQ(repeater.good, 5);
 }
 
+/// Makes its call again, from the end of each, until a timer fires.
+struct EndlessRepeater {
+  EchoService_Stub* stub;
+  EchoRequest request = request_of("again");
+  EchoResponse response{};
+  protobuf::Controller controller{};
+  bool fired = false;
+  bool calls = false;
+  bool waits = false;
+  int left = 2'000'000;
+
+  void call() {
+    calls = waits = true;
+    stub->Echo(&controller, &request, &response, NewCallback(this, &EndlessRepeater::ended));
+    calls = false;
+  }
+  void ended() {
+    waits = false;
+    EXPECT_FALSE(calls) << "the end was told inside the function that made the call";
+    EXPECT_TRUE(controller.Failed());
+    controller.Reset();
+    if (--left > 0 && !fired) call();
+  }
+  static Task<void> tick(EndlessRepeater* repeater) {
+    (void)co_await sleep_for(std::chrono::milliseconds{1});
+    repeater->fired = true;
+  }
+};
+
+TEST_F(ProtobufDropInEndings, ACallbackRepeatsACallThatFailsAtOnceBesideATimer) {
+  client_.close();
+  EndlessRepeater repeater{&stub_};
+  Scope scope;
+  loop().post([&] { scope.spawn(&EndlessRepeater::tick, &repeater); });
+  repeater.call();
+  EXPECT_TRUE(turn_until(loop(), [&] { return repeater.fired || repeater.left == 0; }));
+  EXPECT_GT(repeater.left, 0);
+  EXPECT_TRUE(turn_until(loop(), [&] { return !repeater.waits && scope.count() == 0; }));
+}
+
+TEST_F(ProtobufDropInEndings, ACoroutineRepeatsACallThatFailsAtOnceBesideATimer) {
+  client_.close();
+  EndlessRepeater repeater{&stub_};
+  Scope scope;
+  loop().post([&] { scope.spawn(&EndlessRepeater::tick, &repeater); });
+  const auto repeat = [&]() -> Task<void> {
+    for (; repeater.left > 0 && !repeater.fired; --repeater.left) {
+      repeater.controller.Reset();
+      protobuf::Finished finished{repeater.controller};
+      repeater.stub->Echo(&repeater.controller, &repeater.request, &repeater.response, &finished);
+      const Result<void> outcome = co_await finished;
+      EXPECT_FALSE(outcome.ok());
+    }
+  };
+  loop().block_on(repeat());
+  EXPECT_GT(repeater.left, 0);
+  loop().block_on(scope.join());
+}
+
 TEST_F(ProtobufDropInEndings, AControllerIsFreeForItsNextCallAfterABlockingOne) {
   constexpr int kCalls = 2000;
   int good = 0;

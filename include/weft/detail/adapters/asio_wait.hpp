@@ -228,7 +228,7 @@ class [[nodiscard("the operation begins when it is awaited")]] AsioWait final : 
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     resumption_.handle = coroutine;
-    return begin(cancel_scope_of(coroutine));
+    return begin(cancel_scope_of(coroutine)) || gives_way(resumption_, coroutine);
   }
   Result<typename Outcome::Value> await_resume() {
     is_over_ = true;

@@ -105,12 +105,12 @@ class [[nodiscard]] Channel<T>::PushAwaiter final : detail::Waiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     CancelScope* scope = detail::cancel_scope_of(coroutine);
-    if (refused_by(scope)) return false;
+    if (refused_by(scope)) return gives_way(coroutine);
     if (channel_.closed_) {
       close_at_once();
-      return false;
+      return gives_way(coroutine);
     }
-    if (channel_.try_push(value_)) return false;
+    if (channel_.try_push(value_)) return gives_way(coroutine);
     enqueue(channel_.pushers_, coroutine, scope);
     return true;
   }
@@ -143,15 +143,15 @@ class [[nodiscard]] Channel<T>::PopAwaiter final : detail::Waiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     CancelScope* scope = detail::cancel_scope_of(coroutine);
-    if (refused_by(scope)) return false;
+    if (refused_by(scope)) return gives_way(coroutine);
     if (channel_.has_unreserved()) {
       ++channel_.reserved_;
       grant_at_once();
-      return false;
+      return gives_way(coroutine);
     }
     if (channel_.closed_) {
       close_at_once();
-      return false;
+      return gives_way(coroutine);
     }
     enqueue(channel_.poppers_, coroutine, scope);
     return true;

@@ -173,7 +173,8 @@ Task<RaceWinner<Unvoid<T>>> race_in(std::vector<Task<T>> given) {
 
 /// Runs all awaitables at once until the first ends, cancels the others with kRequested, waits until they
 /// have ended too, and returns the winner's result or rethrows its exception. Results and exceptions of the
-/// others are dropped. An awaitable that ends without suspending wins: those after it are not started.
+/// others are dropped. An awaitable that ends without suspending wins: those after it are not started. After
+/// many operations in a row that did not suspend, it may have to give way, and then the next one is started.
 /// Accepts the same awaitables as when_all().
 template <typename... As>
   requires(sizeof...(As) > 0 && (detail::Awaitable<std::remove_reference_t<As>> && ...))

@@ -41,8 +41,7 @@ class [[nodiscard]] Event::WaitAwaiter final : detail::Waiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     CancelScope* scope = detail::cancel_scope_of(coroutine);
-    if (refused_by(scope)) return false;
-    if (event_.is_set()) return false;
+    if (refused_by(scope) || event_.is_set()) return gives_way(coroutine);
     enqueue(event_.waiters_, coroutine, scope);
     return true;
   }

@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <memory>
 #include <typeinfo>
 
 #include "weft/detail/base/assert.hpp"
@@ -115,6 +116,49 @@ struct Resumption : Ready {
         handle(coroutine) {}
 
   std::coroutine_handle<> handle;
+};
+
+/// Called when the operations that may end without suspending are used up. Returns true if there is no
+/// executor to give way to.
+bool no_executor_to_give_way_to() noexcept;
+
+/// Counts an operation that ended without suspending its coroutine. Returns false if the coroutine must give
+/// way: it then suspends and goes to the back of the ready queue of the current executor, so that other
+/// coroutines, timers and descriptors are served. Always true without a current executor.
+inline bool may_go_on() noexcept {
+  if (--trampoline.at_once != 0) [[likely]] {
+    return true;
+  }
+  return no_executor_to_give_way_to();
+}
+
+/// The same for the end of await_suspend(), which returns the result. If true, `resumption` is scheduled for
+/// its coroutine, and may be destroyed before it runs.
+inline bool gives_way(Resumption& resumption) noexcept {
+  if (may_go_on()) [[likely]] {
+    return false;
+  }
+  Executor::current()->schedule(resumption);
+  return true;
+}
+inline bool gives_way(Resumption& resumption, std::coroutine_handle<> coroutine) noexcept {
+  resumption.handle = coroutine;
+  return gives_way(resumption);
+}
+
+/// A Resumption for awaiters that must be small. It is allocated when the coroutine gives way.
+class SpareResumption {
+ public:
+  /// Schedules `coroutine` after may_go_on() returned false. Returns false without memory, and the coroutine
+  /// goes on.
+  bool schedule(std::coroutine_handle<> coroutine) noexcept;
+
+ private:
+  struct Spare;
+  struct Release {
+    void operator()(Spare* spare) const noexcept;
+  };
+  std::unique_ptr<Spare, Release> spare_;
 };
 
 /// Awaited by `co_await yield()`.

@@ -127,9 +127,11 @@ class [[nodiscard]] Scope::JoinAwaiter final : detail::Waiter {
  public:
   explicit JoinAwaiter(Scope& scope) noexcept : scope_(scope) {}
 
-  bool await_ready() const noexcept { return scope_.count_ == 0; }
-  void await_suspend(std::coroutine_handle<> coroutine) noexcept {
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+    if (scope_.count_ == 0) return gives_way(coroutine);
     enqueue(scope_.joiners_, coroutine, nullptr);
+    return true;
   }
   void await_resume() const noexcept {}
 

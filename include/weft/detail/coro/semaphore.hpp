@@ -56,10 +56,10 @@ class [[nodiscard]] Semaphore::AcquireAwaiter final : detail::Waiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     CancelScope* scope = detail::cancel_scope_of(coroutine);
-    if (refused_by(scope)) return false;
+    if (refused_by(scope)) return gives_way(coroutine);
     if (semaphore_.try_acquire(permits_)) {
       grant_at_once();
-      return false;
+      return gives_way(coroutine);
     }
     enqueue(semaphore_.waiters_, coroutine, scope);
     return true;

@@ -12,6 +12,7 @@
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/cancel.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
 #include "weft/detail/coro/trampoline.hpp"
 
@@ -32,6 +33,9 @@ struct Completion {
   Completed completed;
 };
 
+/// The queue entry of a coroutine that gives way because it awaits a task. Owned by the promise of that task.
+struct GaveWay;
+
 class FinalAwaiter {
  public:
   bool await_ready() const noexcept { return false; }
@@ -47,6 +51,11 @@ class TaskPromiseBase : public PooledFrame {
   TaskPromiseBase() = default;
   TaskPromiseBase(const TaskPromiseBase&) = delete;
   TaskPromiseBase& operator=(const TaskPromiseBase&) = delete;
+  ~TaskPromiseBase() {
+    if (starting == Starting::kGaveWay) [[unlikely]] {
+      leave_queue();
+    }
+  }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   FinalAwaiter final_suspend() const noexcept { return {}; }
@@ -62,6 +71,10 @@ class TaskPromiseBase : public PooledFrame {
     }
   }
 
+  /// Schedules `coroutine`, which is this task's or its parent's. Returns false, and changes nothing, without
+  /// memory.
+  bool give_way(std::coroutine_handle<> coroutine) noexcept;
+
   /// The scope this coroutine runs under; null until it is started when it inherits one.
   CancelScope* cancel_scope = nullptr;
   std::coroutine_handle<> continuation;
@@ -72,7 +85,11 @@ class TaskPromiseBase : public PooledFrame {
   /// Says whether the parent is inside await_suspend and asks for the outcome itself. A whole word: clang
   /// clears the members above by stores that overlap when a lone byte follows them, and loading them again
   /// then stalls.
-  enum class Starting : std::uint32_t { kNo, kYes } starting = Starting::kNo;
+  /// kGaveWay: the `completion` is a GaveWay.
+  enum class Starting : std::uint32_t { kNo, kYes, kGaveWay } starting = Starting::kNo;
+
+ private:
+  void leave_queue() noexcept;
 };
 
 template <typename Promise>
@@ -120,11 +137,14 @@ class TaskPromise<void> final : public TaskPromiseBase {
   }
 };
 
+/// Starts `child` from the trampoline, because the stack is deep, or from the ready queue, if it gives way.
+void start_child_later(std::coroutine_handle<> child, TaskPromiseBase& promise) noexcept;
+
 /// Starts `child` on its parent's stack. True when it did not end at once and the parent has to suspend.
 inline bool start_child(std::coroutine_handle<> child, TaskPromiseBase& promise) noexcept {
   Trampoline& here = trampoline;
   if (here.depth >= kInlineDepthMax) [[unlikely]] {
-    continue_with(child);
+    start_child_later(child, promise);
     return true;
   }
   promise.starting = TaskPromiseBase::Starting::kYes;
@@ -133,6 +153,12 @@ inline bool start_child(std::coroutine_handle<> child, TaskPromiseBase& promise)
   --here.depth;
   promise.starting = TaskPromiseBase::Starting::kNo;
   return !child.done();
+}
+
+/// The same for an awaited task, which counts as an operation: the parent also suspends if it gives way.
+inline bool start_awaited_child(std::coroutine_handle<> child, TaskPromiseBase& promise) noexcept {
+  if (start_child(child, promise)) return true;
+  return !may_go_on() && promise.give_way(promise.continuation);
 }
 
 struct TaskAccess;
@@ -179,7 +205,7 @@ class [[nodiscard("a Task does nothing until it is awaited")]] Task : public det
       WEFT_ASSERT(!promise.continuation, "a Task is awaited once");
       promise.continuation = parent;
       if (promise.cancel_scope == nullptr) promise.cancel_scope = detail::cancel_scope_of(parent);
-      return detail::start_child(child_, promise);
+      return detail::start_awaited_child(child_, promise);
     }
     T await_resume() const { return child_.promise().take(); }
 

@@ -6,12 +6,18 @@
 
 namespace weft::detail {
 
+/// Maximum number of operations in a row that may end without suspending, until the outermost resume()
+/// returns. The last of them suspends.
+inline constexpr unsigned kAtOnceMax = 64;
+
 /// State of one thread about the coroutines that run on it right now. See docs/internals/coroutines.md.
 struct Trampoline {
   /// The coroutine that the innermost resume() goes on with; set just before the running one returns to it.
   std::coroutine_handle<> next;
   /// Number of coroutines that run inside each other on this stack.
   unsigned depth = 0;
+  /// Number of operations that may still end without suspending, at least 1. See may_go_on().
+  unsigned at_once = kAtOnceMax;
 };
 
 inline constinit thread_local Trampoline trampoline{};
@@ -34,7 +40,7 @@ inline void resume(std::coroutine_handle<> coroutine) noexcept {
     coroutine.resume();
     coroutine = std::exchange(here.next, nullptr);
   } while (coroutine);
-  --here.depth;
+  if (--here.depth == 0) here.at_once = kAtOnceMax;
   here.next = outer;
 }
 

@@ -59,6 +59,8 @@ class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resum
     reason_ = scope->reason();
     return true;
   }
+  /// Ends await_suspend() where there is nothing to wait for, see gives_way().
+  bool gives_way(std::coroutine_handle<> coroutine) noexcept { return detail::gives_way(*this, coroutine); }
   /// kNew to kWaiting.
   void enqueue(WaitList& list, std::coroutine_handle<> coroutine, CancelScope* scope) noexcept;
   /// Takes a waiter that is being destroyed out of its list.

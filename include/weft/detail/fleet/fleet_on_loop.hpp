@@ -52,18 +52,18 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop : FarCa
   FleetCallOnLoop& operator=(FleetCallOnLoop&&) = delete;
   ~FleetCallOnLoop() = default;
 
-  bool await_ready() const noexcept { return !failure_.ok(); }
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     CancelScope* scope = cancel_scope_of(coroutine);
     try {
-      if (!prepare(scope)) return false;
+      if (!failure_.ok() || !prepare(scope)) return gives_way(resumption_, coroutine);
       const bool borrows = names_memory(call_.options);
       task_.reset(new Record{mailbox_, begins_, std::move(call_), wish_});
       waiting_.begin(*task_, borrows, scope, coroutine);
     } catch (const std::bad_alloc&) {
       refuse(Status::of<kOutOfMemory>());
-      return false;
+      return gives_way(resumption_, coroutine);
     }
     return true;
   }
@@ -83,6 +83,7 @@ class [[nodiscard("a call is made when it is awaited")]] FleetCallOnLoop : FarCa
   Wish wish_;
   std::unique_ptr<Record, ToldTask::Release> task_;
   ReturningTask waiting_;
+  Resumption resumption_;
 };
 
 /// The same for a call of one of the servers.

@@ -391,7 +391,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   Call() = default;
   explicit Call(std::unique_ptr<detail::StartedCall<R>> record) : record_(std::move(record)) {}
 
-  /// The call has ended: awaiting it does not suspend.
+  /// The call has ended: awaiting it does not wait.
   bool done() const { return record_ == nullptr || record_->done(); }
   /// Ends it with a cancelled status and tells the peer; it can still be awaited.
   void cancel() {
@@ -421,18 +421,19 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     Awaiter& operator=(Awaiter&&) = delete;
     ~Awaiter() { record_->take_waiter_back(resumption_); }
 
-    bool await_ready() const noexcept { return record_->done(); }
+    bool await_ready() const noexcept { return false; }
     template <typename Promise>
     bool await_suspend(std::coroutine_handle<Promise> coroutine) {
-      if (CancelScope* scope = detail::cancel_scope_of(coroutine)) {
-        if (scope->cancelled()) {
-          record_->on_cancel(scope->reason());
-          return false;
-        }
+      CancelScope* const scope = detail::cancel_scope_of(coroutine);
+      const bool cancelled = scope != nullptr && scope->cancelled();
+      if (cancelled) {
+        record_->on_cancel(scope->reason());
+      } else if (scope != nullptr) {
         record_->limit(scope->deadline());
-        if (record_->done()) return false;
-        scope->add(*this);
       }
+      // A cancelled call ends later if a device still uses its memory.
+      if (record_->done()) return detail::gives_way(resumption_, coroutine);
+      if (scope != nullptr && !cancelled) scope->add(*this);
       resumption_.handle = coroutine;
       record_->set_waiter(&resumption_);
       return true;

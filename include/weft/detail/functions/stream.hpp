@@ -60,9 +60,10 @@ class YieldItem final : Ready {
   YieldItem(const YieldItem&) = delete;
   YieldItem& operator=(const YieldItem&) = delete;
 
-  bool await_ready() { return try_send() == Step::kSent; }
+  bool await_ready() { return try_send() == Step::kSent && may_go_on(); }
   void await_suspend(std::coroutine_handle<>) noexcept {
     if (step_ == Step::kOver) return promise_.end_early();
+    if (step_ == Step::kSent) return Executor::current()->schedule(*this);
     wait();
   }
   void await_resume() {
@@ -110,7 +111,7 @@ class YieldItem final : Ready {
   }
   void on_turn() noexcept {
     try {
-      try_send();
+      if (step_ != Step::kSent) try_send();
     } catch (...) {
       thrown_ = std::current_exception();
       step_ = Step::kSent;

@@ -60,11 +60,13 @@ class [[nodiscard]] Finished final : public google::protobuf::Closure, private C
 
   void Run() override;
 
-  bool await_ready() const noexcept { return done_; }
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
-  void await_suspend(std::coroutine_handle<Promise> coroutine) {
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    if (done_) return weft::detail::gives_way(resumption_, coroutine);
     resumption_.handle = coroutine;
     if (CancelScope* scope = weft::detail::cancel_scope_of(coroutine)) attend(*scope);
+    return true;
   }
   Result<void> await_resume() const;
 

@@ -29,7 +29,7 @@ class [[nodiscard]] SleepAwaiter : private Timer, private CancelListener {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     resumption_.handle = coroutine;
-    return begin(cancel_scope_of(coroutine));
+    return begin(cancel_scope_of(coroutine)) || gives_way(resumption_, coroutine);
   }
   Result<void> await_resume() const {
     if (reason_ != CancelReason::kNone) return to_status(reason_);

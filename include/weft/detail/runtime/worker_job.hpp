@@ -181,7 +181,7 @@ class WorkerAwait : private CancelListener {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     resumption_.handle = coroutine;
-    return begin(cancel_scope_of(coroutine));
+    return begin(cancel_scope_of(coroutine)) || gives_way(resumption_, coroutine);
   }
 
  protected:

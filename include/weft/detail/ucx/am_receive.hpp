@@ -245,16 +245,19 @@ class [[nodiscard]] AmReceiveAwaiter {
     if (suspended_) leave();
   }
 
-  bool await_ready() const noexcept { return receiver_.has_news(); }
+  bool await_ready() const noexcept { return receiver_.has_news() && weft::detail::may_go_on(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = weft::detail::cancel_scope_of(coroutine);
+    CancelScope* const scope = weft::detail::cancel_scope_of(coroutine);
+    const auto arrived = [this] { return receiver_.has_news(); };
+    if (arrived()) return give_way(coroutine);
     if (scope != nullptr && scope->cancelled()) {
       reason_ = scope->reason();
-      return false;
+      return !weft::detail::may_go_on() && give_way(coroutine);
     }
-    const auto arrived = [this] { return receiver_.has_news(); };
-    if (receiver_.store_->operations().progress_until(arrived)) return false;
+    if (receiver_.store_->operations().progress_until(arrived)) {
+      return !weft::detail::may_go_on() && give_way(coroutine);
+    }
     wait(coroutine, scope);
     return true;
   }
@@ -267,6 +270,13 @@ class [[nodiscard]] AmReceiveAwaiter {
   }
 
  private:
+  /// Waits for a message that has arrived, or for a cancel that has happened.
+  bool give_way(std::coroutine_handle<> coroutine) noexcept {
+    wait(coroutine, nullptr);
+    receiver_.reason_ = reason_;
+    receiver_.wake();
+    return true;
+  }
   void wait(std::coroutine_handle<> coroutine, CancelScope* scope) noexcept {
     WEFT_ASSERT(!receiver_.waiting_, "one coroutine at a time waits on an AmReceiver");
     receiver_.waiting_ = suspended_ = true;

@@ -55,7 +55,7 @@ class [[nodiscard]] Posted {
     if (under_way()) held_.operation->drop();
   }
 
-  bool await_ready() const noexcept { return !under_way() || held_.operation->completed(); }
+  bool await_ready() const noexcept { return is_over() && weft::detail::may_go_on(); }
 
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
@@ -96,11 +96,15 @@ class [[nodiscard]] Posted {
   explicit Posted(Held value) noexcept : status_(UCS_OK), held_(value) {}
 
   bool under_way() const noexcept { return status_ == UCS_INPROGRESS; }
+  bool is_over() const noexcept { return !under_way() || held_.operation->completed(); }
 
   bool suspend(std::coroutine_handle<> coroutine, CancelScope* scope) noexcept {
+    if (is_over()) return spare_.schedule(coroutine);
     Operation& operation = *held_.operation;
     const bool cancelled = scope != nullptr && scope->cancelled();
-    if (!cancelled && operation.completes_soon()) return false;
+    if (!cancelled && operation.completes_soon()) {
+      return !weft::detail::may_go_on() && spare_.schedule(coroutine);
+    }
     operation.waiter = coroutine;
     if (cancelled) {
       operation.on_cancel(scope->reason());
@@ -145,6 +149,7 @@ class [[nodiscard]] Posted {
 
   ucs_status_t status_;
   Held held_;
+  weft::detail::SpareResumption spare_;
 };
 
 // Posting is inlined up to the call of UCX, here and in the functions of each family: parameters that are

@@ -71,12 +71,13 @@ class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter,
       : Waiter(static_cast<Waiter&&>(other)), worker_(other.worker_), tag_(other.tag_), mask_(other.mask_) {}
   ~TagProbeAwaiter() { leave(); }
 
-  bool await_ready() noexcept { return find(); }
+  bool await_ready() noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (find()) return gives_way(coroutine);
     CancelScope* scope = weft::detail::cancel_scope_of(coroutine);
-    if (refused_by(scope)) return false;
-    if (worker_.operations().progress_until([this] { return find(); })) return false;
+    if (refused_by(scope)) return gives_way(coroutine);
+    if (worker_.operations().progress_until([this] { return find(); })) return gives_way(coroutine);
     enqueue(worker_.probes().waiting, coroutine, scope);
     return true;
   }

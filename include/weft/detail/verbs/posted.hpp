@@ -53,10 +53,11 @@ class [[nodiscard]] Posted {
     if (operation_ != nullptr) operation_->drop();
   }
 
-  bool await_ready() const noexcept { return operation_ == nullptr || operation_->completed(); }
+  bool await_ready() const noexcept { return is_over() && weft::detail::may_go_on(); }
 
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (is_over()) return spare_.schedule(coroutine);
     CancelScope* const scope = weft::detail::cancel_scope_of(coroutine);
     operation_->waiter = coroutine;
     if (scope == nullptr) return true;
@@ -96,8 +97,11 @@ class [[nodiscard]] Posted {
   }
 
  private:
+  bool is_over() const noexcept { return operation_ == nullptr || operation_->completed(); }
+
   Operation* operation_ = nullptr;
   NotPosted not_posted_ = NotPosted::kNone;
+  weft::detail::SpareResumption spare_;
 };
 
 }  // namespace weft::verbs::detail

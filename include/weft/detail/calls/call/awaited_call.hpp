@@ -166,13 +166,13 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    resumption_.handle = coroutine;
     if constexpr (requires(const Body& body) { body.check(); }) {
       if (Status misuse = Base::body_.check(); !misuse.ok()) [[unlikely]] {
         static_cast<void>(Base::refuse(std::move(misuse)));
-        return false;
+        return gives_way(resumption_);
       }
     }
-    resumption_.handle = coroutine;
     Base::set_waiter(&resumption_);
     const Begun begun = Base::begin(cancel_scope_of(coroutine), body_bytes());
     if (begun.body != nullptr) [[likely]] {
@@ -180,12 +180,12 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
         encode_body(begun.body);
       } catch (...) {  // a hook of the user's
         Base::take_back(begun.body);
-        return false;
+        return gives_way(resumption_);
       }
       if (begun.needs_sent()) Base::sent();
       return true;
     }
-    return !begun.has_ended();
+    return !begun.has_ended() || gives_way(resumption_);
   }
   auto await_resume() {
     if constexpr (kReturns == Returns::kAnswer) {

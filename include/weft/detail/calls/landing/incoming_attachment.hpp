@@ -85,7 +85,7 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     resumption_.handle = coroutine;
-    return begin(detail::cancel_scope_of(coroutine));
+    return begin(detail::cancel_scope_of(coroutine)) || detail::gives_way(resumption_, coroutine);
   }
   Result<void> await_resume() noexcept { return take_outcome(); }
 

@@ -104,11 +104,11 @@ class [[nodiscard("a broadcast is made when it is awaited")]] BroadcastAwaiter f
     if (broadcast_ != nullptr) broadcast_->forget_waiter();
   }
 
-  bool await_ready() const noexcept { return broadcast_ == nullptr; }
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     resumption_.handle = coroutine;
-    return begin(cancel_scope_of(coroutine));
+    return (broadcast_ != nullptr && begin(cancel_scope_of(coroutine))) || gives_way(resumption_, coroutine);
   }
   Result<BroadcastOutcome> await_resume() {
     if (!failure_.ok()) return std::move(failure_);

@@ -36,11 +36,16 @@ class [[nodiscard]] FinishStream final : CancelListener {
     side.took(side.incoming().discard());
     // The failure is on this side only: notify the peer, which would otherwise wait for credit.
     if (const Status& why = side.failure(); !why.ok()) stream_.abandon(Status{why});
-    return stream_.done();
+    return stream_.done() && may_go_on();
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) return false;
+    if (stream_.done()) {  // gives way
+      resumption_.handle = coroutine;
+      Executor::current()->schedule(resumption_);
+      return true;
+    }
+    if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) return gives_way(resumption_, coroutine);
     resumption_.handle = coroutine;
     stream_.set_end_waiter(&resumption_);
     return true;

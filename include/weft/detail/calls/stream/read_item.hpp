@@ -30,11 +30,21 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
     StreamSide& side = access_.side();
     Format::clear(memory_);
     side.take_item();
-    return side.incoming().has_item() || side.incoming().have_ended();
+    if (!side.incoming().has_item() && !side.incoming().have_ended()) return false;
+    if (may_go_on()) [[likely]] {
+      return true;
+    }
+    is_there_ = true;
+    return false;
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (!listen_to_scope(coroutine, *this, access_)) return false;
+    if (is_there_) {  // gives way
+      resumption_.handle = coroutine;
+      Executor::current()->schedule(resumption_);
+      return true;
+    }
+    if (!listen_to_scope(coroutine, *this, access_)) return gives_way(resumption_, coroutine);
     WEFT_ASSERT(access_.side().reader() == nullptr, "one coroutine at a time reads a stream");
     suspended_ = true;
     resumption_.handle = coroutine;
@@ -67,6 +77,8 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
   typename Format::Memory& memory_;
   Resumption resumption_;
   bool suspended_ = false;
+  /// An item, or the end of the stream, has arrived.
+  bool is_there_ = false;
 };
 
 }  // namespace weft::detail

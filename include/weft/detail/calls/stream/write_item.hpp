@@ -75,12 +75,25 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   WriteItem(const WriteItem&) = delete;
   WriteItem& operator=(const WriteItem&) = delete;
 
-  bool await_ready() { return try_write(); }
+  bool await_ready() {
+    if (!try_write()) return false;
+    if (may_go_on()) [[likely]] {
+      return true;
+    }
+    is_over_ = true;
+    return false;
+  }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (!listen_to_scope(coroutine, *this, access_)) {
+    if (!is_over_ && !listen_to_scope(coroutine, *this, access_)) {
       written_ = false;
-      return false;
+      if (may_go_on()) return false;
+      is_over_ = true;
+    }
+    if (is_over_) {  // gives way
+      turn_.coroutine = coroutine;
+      Executor::current()->schedule(turn_);
+      return true;
     }
     WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
     turn_.coroutine = coroutine;
@@ -134,7 +147,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   }
   void on_turn() noexcept {
     try {
-      if (!try_write()) return access_.side().set_writer(&turn_);
+      if (!is_over_ && !try_write()) return access_.side().set_writer(&turn_);
     } catch (...) {
       thrown_ = std::current_exception();
     }
@@ -150,6 +163,8 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   Turn turn_;
   std::exception_ptr thrown_;
   bool written_ = false;
+  /// The coroutine gives way, and the outcome is known.
+  bool is_over_ = false;
 };
 
 }  // namespace weft::detail

@@ -63,11 +63,11 @@ class ReturningAwaiter : private CancelListener {
     if (home_ != nullptr && !call_->is_back()) let_go();
   }
 
-  bool await_ready() const noexcept { return call_ == nullptr; }
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     resumption_.handle = coroutine;
-    return begin(cancel_scope_of(coroutine));
+    return (call_ != nullptr && begin(cancel_scope_of(coroutine))) || gives_way(resumption_, coroutine);
   }
 
  protected:

@@ -58,9 +58,10 @@ class FleetCallAwaiter {
                                                                 Shared{request}, kGivesAnswer);
   }
 
-  bool await_ready() const noexcept { return !calling_; }
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (!calling_) return weft::detail::gives_way(resumption_, coroutine);
     return std::move(calling_).operator co_await().await_suspend(coroutine);
   }
   Outcome await_resume() {
@@ -87,6 +88,7 @@ class FleetCallAwaiter {
   Response* into_;
   Status failure_;
   Calling calling_;
+  weft::detail::Resumption resumption_;
 };
 
 }  // namespace detail
