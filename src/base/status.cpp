@@ -8,8 +8,6 @@
 #include <new>
 #include <system_error>
 
-#include "weft/detail/base/assert.hpp"
-
 namespace weft {
 
 namespace {
@@ -86,9 +84,18 @@ Status::Status(const Facts& facts, const detail::TextMaker& make_text) noexcept 
   }
 }
 
+// A program that maps foreign codes to ours must not end by a wrong one.
+Status::Facts Status::failing(Facts facts) noexcept {
+  if (facts.code == StatusCode::kOk) {
+    facts.code = StatusCode::kInternal;
+    facts.retry = Retry::kNever;
+  }
+  return facts;
+}
+
 Status::Status(const Facts& facts, std::string_view before, std::string_view message,
                std::string_view details) noexcept {
-  WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
+  if (facts.code == StatusCode::kOk) before = "a failure was given the code of success";
   static_assert(alignof(Text) > kKinds && alignof(FixedFailure) > kKinds, "the lowest bits tell the kinds");
   const std::string_view between = before.empty() ? "" : ": ";
   const std::size_t size = std::min(before.size() + between.size() + message.size(), kTextBytesMax);
@@ -98,7 +105,7 @@ Status::Status(const Facts& facts, std::string_view before, std::string_view mes
     return;
   }
   Text& text = *::new (block) Text{1, static_cast<std::uint32_t>(size),
-                                   static_cast<std::uint32_t>(details.size()), facts};
+                                   static_cast<std::uint32_t>(details.size()), failing(facts)};
   std::size_t at = 0;
   for (const std::string_view part : {before, between, message}) {
     at += part.copy(text.begin() + at, size - at);
@@ -109,8 +116,8 @@ Status::Status(const Facts& facts, std::string_view before, std::string_view mes
 
 // Bits of a word that holds the facts: 2 unprocessed, 3 to 7 the code, 8 to 10 the layer, 11 and 12 the
 // advice, 13 to 31 the milliseconds, 32 to 63 the native number.
-Status Status::bare(const Facts& facts) noexcept {
-  WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
+Status Status::bare(const Facts& given) noexcept {
+  const Facts facts = failing(given);
   static_assert(kRetryAfterMax / std::chrono::milliseconds{1} < 1 << 19, "they have 19 bits");
   static_assert(static_cast<unsigned>(StatusCode::kUnauthenticated) < 1u << 5 &&
                 static_cast<unsigned>(Layer::kRpc) < 1u << 3 &&

@@ -55,6 +55,11 @@ void keep_peer(ServedCall& call, const AnswerSink& sink) noexcept {
   }
 }
 
+constexpr FixedFailure kAttachmentOfStream{
+    StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+    "the handler of a stream called set_attachment(), but the end of a stream carries no attachment: send "
+    "it with an item, write(item, attachment)"};
+
 /// Fails when the answer's attachment cannot be sent, or when `sink` has no memory for a copy of it that it
 /// needs.
 Status check_attachment(AnswerSink& sink, const Attachment& attachment) {
@@ -280,6 +285,10 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
   std::size_t attached = 0;
   if (details_ != nullptr) {
     const Attachment& attachment = details_->envelope.answer_attachment;
+    if (method_->key.streams && !attachment.empty()) [[unlikely]] {
+      fail(Status::of<kAttachmentOfStream>());
+      return nullptr;
+    }
     if (Status bad = check_attachment(*sink_, attachment); !bad.ok()) [[unlikely]] {
       fail(bad);
       return nullptr;

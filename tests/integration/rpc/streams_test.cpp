@@ -56,6 +56,30 @@ Task<int> first_only(Reader<int>& numbers) {
   co_return number.value_or(-1);
 }
 
+/// Handlers of each kind that set an attachment which no stream can carry.
+void attach(CallContext& context) {
+  context.set_attachment(Buffer::try_allocate(1000).value());
+}
+Task<int> read_and_attach(CallContext& context, Reader<int>& numbers) {
+  while (auto number = co_await numbers.next()) continue;
+  attach(context);
+  co_return 1;
+}
+Stream<int> generate_and_attach(CallContext& context) {
+  co_yield 1;
+  attach(context);
+}
+Task<Result<void>> write_and_attach(CallContext& context, Writer<int>& numbers) {
+  static_cast<void>(co_await numbers.write(1));
+  attach(context);
+  co_return Result<void>{};
+}
+int block_and_attach(CallContext& context, BlockingReader<int>& numbers) {
+  while (numbers.next()) continue;
+  attach(context);
+  return 1;
+}
+
 template <typename S>
 Task<std::vector<int>> prices(S& stream) {
   std::vector<int> seen;
@@ -71,6 +95,34 @@ class Streams : public RpcTest {
     });
   }
 };
+
+template <auto F>
+Task<Status> end_of(Client& caller) {
+  auto stream = caller.open<F>();
+  stream.end_writing();
+  const auto end = co_await stream.finish();
+  co_return end.status();
+}
+
+TEST_F(Streams, FailWhereTheirHandlerSetsAnAttachment) {
+  Server& server = serve({.threads = 1}, [](Server& its) {
+    its.register_handler<read_and_attach, generate_and_attach, write_and_attach, block_and_attach>();
+  });
+  Client& caller = client(server);
+  for (const Status& status : {loop().block_on(end_of<read_and_attach>(caller)),
+                               loop().block_on(end_of<block_and_attach>(caller))}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+    EXPECT_THAT(std::string{status.message()}, ::testing::HasSubstr("set_attachment()"));
+  }
+  const auto read_to_end = [&](auto stream) -> Task<Status> {
+    while (auto number = co_await stream.next()) continue;
+    co_return stream.status();
+  };
+  for (const Status& status : {loop().block_on(read_to_end(caller.open<generate_and_attach>())),
+                               loop().block_on(read_to_end(caller.open<write_and_attach>()))}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  }
+}
 
 TEST_F(Streams, ServerSendsItemsInTheirOrder) {
   Client& caller = client(serve_all());

@@ -165,8 +165,12 @@ TEST(Status, EveryCodeHasANameAndOtherNumbersAreNoCode) {
   EXPECT_EQ(to_string(static_cast<StatusCode>(17)), "?");
 }
 
-TEST(StatusDeathTest, AFailureWithTheCodeOfSuccessIsAProgrammingError) {
-  EXPECT_DEATH({ [[maybe_unused]] const Status status(StatusCode::kOk, Layer::kRpc, ""); }, "other than kOk");
+TEST(Status, AFailureWithTheCodeOfSuccessIsInternal) {
+  const Status status = user_error(7, "mapped", StatusCode::kOk);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.native(), 7);
+  EXPECT_EQ(status.retry(), Retry::kNever);
+  EXPECT_EQ(status.message(), "a failure was given the code of success: mapped");
 }
 
 TEST(Result, HoldsAValueOrTheReasonWhyNot) {
@@ -214,8 +218,20 @@ TEST(ResultDeathTest, AskedForAValueItDoesNotHaveItSaysWhyThereIsNone) {
   EXPECT_DEATH(nothing.value(), "ABORTED .rpc.: stopped");
 }
 
-TEST(ResultDeathTest, MadeOfASuccessfulStatusItHasNoValueAndRefuses) {
-  EXPECT_DEATH({ [[maybe_unused]] const Result<int> result{Status{}}; }, "needs a failure");
+TEST(Result, MadeOfASuccessfulStatusIsAFailure) {
+  const Result<int> result{Status{}};
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), StatusCode::kInternal);
+  EXPECT_NE(result.status().message().find("return the value for success"), std::string_view::npos);
+}
+
+TEST(Result, TheValueOfATemporaryOutlivesIt) {
+  const auto text = [] { return Result<std::string>{std::string(100, 'x')}; };
+  std::string seen;
+  for (const char c : text().value()) seen += c;
+  const std::string& kept = *text();
+  EXPECT_EQ(seen, std::string(100, 'x'));
+  EXPECT_EQ(kept, seen);
 }
 
 TEST(Result, TheTextOfItsFailureLivesAsLongAsTheResult) {

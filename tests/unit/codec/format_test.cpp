@@ -10,12 +10,50 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "unit/codec/codec_testing.hpp"
 
 namespace weft {
 
+namespace format_tests {
+
+/// Trees without numbers below one number, through a type with hooks.
+struct HookedTree;
+struct HookedTrees {
+  std::vector<HookedTree> trees;
+};
+struct HookedTree {
+  HookedTrees below;
+};
+struct CountedForest {
+  std::int32_t count;
+  HookedTree tree;
+};
+/// A number in each tree.
+struct NestedForest;
+struct NestedForests {
+  std::vector<NestedForest> trees;
+};
+struct NestedForest {
+  std::int32_t count;
+  NestedForests below;
+};
+
+}  // namespace format_tests
+
+template <>
+struct CodecTraits<format_tests::HookedTree> {
+  using Wire = format_tests::HookedTrees;
+  static const Wire& to_wire(const format_tests::HookedTree& tree) { return tree.below; }
+  static bool from_wire(Wire wire, format_tests::HookedTree& tree) {
+    tree.below = std::move(wire);
+    return true;
+  }
+};
+
 using namespace weft::detail;
+using namespace format_tests;
 namespace {
 
 using testing::encoded_hex;
@@ -105,6 +143,12 @@ TEST(CodecSchema, TextNamesTheStructure) {
       "(<{} | i32>, [i32; 3]?, result<>)");
   EXPECT_EQ((schema_text<std::chrono::milliseconds, std::chrono::sys_seconds, long double>()),
             "(duration<i64 x 1/1000>, time<duration<i64 x 1/1>>, f128)");
+}
+
+TEST(CodecSchema, RecursionThroughHooksIsTheRecursionOfAnotherType) {
+  EXPECT_EQ(schema_text<CountedForest>(), "({i32, {[^@2]}})");
+  EXPECT_EQ(schema_text<NestedForest>(), "({i32, {[^1]}})");
+  EXPECT_NE(schema_hash<CountedForest>(), schema_hash<NestedForest>());
 }
 
 TEST(CodecSchema, RecursiveTypesReferToThemselves) {

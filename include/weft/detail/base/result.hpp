@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/status.hpp"
 
 namespace weft {
@@ -15,6 +14,11 @@ namespace detail {
 /// Aborts with the failure's own text, because the value of a failed Result was accessed.
 [[noreturn]] void value_of_failure(const Status& failure) noexcept;
 
+/// The failure of a Result that was made of a Status without one.
+inline constexpr FixedFailure kNoFailure{
+    StatusCode::kInternal, Layer::kRuntime, Retry::kNever,
+    "a Result was made of a Status that is no failure: return the value for success"};
+
 /// The status that a Result with a value shows.
 inline const Status& ok_status() noexcept {
   static const Status ok;
@@ -22,7 +26,8 @@ inline const Status& ok_status() noexcept {
 }
 }  // namespace detail
 
-/// A `T`, or the Status that says why there is none. The Status inside is never ok.
+/// A `T`, or the Status that says why there is none. The Status inside is never ok: of a success given in
+/// place of a value it becomes kInternal, so that a handler's mistake fails one call.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -36,7 +41,9 @@ class [[nodiscard]] Result {
              !std::is_same_v<std::remove_cvref_t<U>, Status>)
   Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Status failure) noexcept : state_(std::in_place_index<1>, std::move(failure)) {
-    WEFT_ASSERT(!std::get<1>(state_).ok(), "a Result made of a Status needs a failure");
+    if (std::get<1>(state_).ok()) [[unlikely]] {
+      std::get<1>(state_) = Status::of<detail::kNoFailure>();
+    }
   }
 
   bool ok() const noexcept { return state_.index() == 0; }
@@ -45,10 +52,11 @@ class [[nodiscard]] Result {
   /// The value; aborts with the failure's text when there is none.
   T& value() & { return checked(); }
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
-  T&& value() && { return std::move(checked()); }
+  /// Of a temporary a value, so that `for (x : f().value())` and references to it are safe.
+  T value() && { return std::move(checked()); }
   T& operator*() & { return checked(); }
   const T& operator*() const& { return const_cast<Result*>(this)->checked(); }
-  T&& operator*() && { return std::move(checked()); }
+  T operator*() && { return std::move(checked()); }
   T* operator->() { return &checked(); }
   const T* operator->() const { return &const_cast<Result*>(this)->checked(); }
 

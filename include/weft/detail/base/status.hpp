@@ -82,8 +82,8 @@ struct FixedFailure {
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  /// `code` must not be kOk. `native` is the number of the layer below: errno, ucs_status_t, a user's own
-  /// code.
+  /// A `code` of kOk becomes kInternal, and the message says so: a failure is never success. `native` is the
+  /// number of the layer below: errno, ucs_status_t, a user's own code.
   Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native = 0) noexcept;
   Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native, Retry retry) noexcept;
   /// The same with a text that `make_text` returns. Text that is put together inside it may fail for want of
@@ -186,6 +186,7 @@ class [[nodiscard]] Status {
   Status(const Facts& facts, std::string_view before, std::string_view message,
          std::string_view details = {}) noexcept;
 
+  static Facts failing(Facts facts) noexcept;
   static Status bare(const Facts& facts) noexcept;
   static Facts bare_facts(std::uint64_t word) noexcept;
   template <typename Change>

@@ -37,7 +37,7 @@ struct MembersCodec {
     }
   }
   static constexpr void append_schema(SchemaWriter& to) {
-    if (!to.enter(type_tag<T>)) return;
+    if (!to.enter(type_tag<T>, true)) return;
     to.put("{");
     append_list(to, members_of<T>{});
     to.put("}");
@@ -102,7 +102,7 @@ struct Codec<T, Kind::kUserWire> {
     return true;
   }
   static constexpr void append_schema(SchemaWriter& to) {
-    if (!to.enter(type_tag<T>)) return;
+    if (!to.enter(type_tag<T>, false)) return;
     to.type<Wire>();
     to.leave();
   }
@@ -129,7 +129,7 @@ struct Codec<T, Kind::kUser> {
     return from.fault() != DecodeFault::kNone ? false : from.fail(DecodeFault::kRefused);
   }
   static constexpr void append_schema(SchemaWriter& to) {
-    if (!to.enter(type_tag<T>)) return;
+    if (!to.enter(type_tag<T>, false)) return;
     Traits::append_schema(to);
     to.leave();
   }

@@ -29,6 +29,7 @@ class SchemaWriter {
     for (const char c : words) {
       if (silent_ == 0) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100'0000'01B3U;
     }
+    if (silent_ == 0) written_ += words.size();
     if (text_ != nullptr) append_text(words);
   }
   constexpr void put_number(std::uint64_t number) {
@@ -43,17 +44,25 @@ class SchemaWriter {
     (list_item<Ts>(separator), ...);
   }
 
-  /// Begins the fields of the type that `tag` stands for. False when this type is being described already:
-  /// then a reference to it was written, and leave() must not be called.
-  constexpr bool enter(std::uint64_t tag) {
+  /// Begins the fields of the type that `tag` stands for. `in_braces`: the description of the type is in
+  /// braces of its own. False when this type is being described already: then a reference to it was written,
+  /// and leave() must not be called. A reference counts the braces around it, or, to a type without braces,
+  /// the characters back to the beginning of its description.
+  constexpr bool enter(std::uint64_t tag, bool in_braces) {
+    std::size_t braces = 0;
     for (std::size_t up = 0; up < depth_; ++up) {
-      if (inside_[depth_ - 1 - up] != tag) continue;
-      put("^");
-      put_number(up);
+      const Level& level = inside_[depth_ - 1 - up];
+      if (level.tag != tag) {
+        braces += level.in_braces ? 1 : 0;
+        continue;
+      }
+      const std::size_t back = in_braces ? braces : written_ - level.begins;
+      put(in_braces ? "^" : "^@");
+      put_number(back);
       return false;
     }
     if (depth_ == kNestingMax) return too_deep();
-    inside_[depth_++] = tag;
+    inside_[depth_++] = {tag, written_, in_braces};
     return true;
   }
   constexpr void leave() { --depth_; }
@@ -62,6 +71,11 @@ class SchemaWriter {
 
  private:
   static constexpr std::size_t kNestingMax = 64;
+  struct Level {
+    std::uint64_t tag;
+    std::size_t begins;
+    bool in_braces;
+  };
   struct Separator {
     bool first_in_hash = true;
     bool first_in_text = true;
@@ -89,7 +103,9 @@ class SchemaWriter {
   std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325U;
   unsigned silent_ = 0;
   std::size_t depth_ = 0;
-  std::uint64_t inside_[kNestingMax] = {};
+  /// Number of characters of the hash.
+  std::size_t written_ = 0;
+  Level inside_[kNestingMax] = {};
 };
 
 namespace codec_detail {
