@@ -4,8 +4,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "weft/detail/base/assert.hpp"
-
 namespace weft {
 namespace {
 
@@ -18,12 +16,21 @@ std::uint32_t place_of(std::uint64_t hash) noexcept {
   return static_cast<std::uint32_t>(detail::RandomNumbers{hash}.next() >> 32);
 }
 
+constexpr FixedFailure kNoFactor{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                 "ConsistentHashOptions::load_factor is not above 1"};
+constexpr FixedFailure kNoPoints{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                 "ConsistentHashOptions::points_each is not from 1 to 1024"};
+
+Status check(const ConsistentHashOptions& options) noexcept {
+  if (!(options.load_factor > 1)) return Status::of<kNoFactor>();
+  if (options.points_each < 1 || options.points_each > 1024) return Status::of<kNoPoints>();
+  return {};
+}
+
 }  // namespace
 
-ConsistentHash::ConsistentHash(ConsistentHashOptions options) noexcept : options_(options) {
-  WEFT_ASSERT(options.load_factor > 1, "a load factor is above 1");
-  WEFT_ASSERT(options.points_each >= 1 && options.points_each <= 1024, "an endpoint has 1 to 1024 points");
-}
+ConsistentHash::ConsistentHash(ConsistentHashOptions options) noexcept
+    : ListedPolicy(check(options)), options_(options) {}
 
 void ConsistentHash::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, 0u);

@@ -4,14 +4,30 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/saturated.hpp"
 
 namespace weft {
 
-LeastLoaded::LeastLoaded(LeastLoadedOptions options) noexcept : options_(options) {
-  WEFT_ASSERT(options.decay > Duration::zero(), "a latency that decays at once is none");
-  WEFT_ASSERT(options.failure_decay > Duration::zero(), "a failure that is forgotten at once is none");
+namespace {
+
+constexpr FixedFailure kNoDecay{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                "LeastLoadedOptions::decay is not above zero"};
+constexpr FixedFailure kNegativeLatency{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                        "LeastLoadedOptions::failure_latency is negative"};
+constexpr FixedFailure kNoFailureDecay{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                       "LeastLoadedOptions::failure_decay is not above zero"};
+
+Status check(const LeastLoadedOptions& options) noexcept {
+  if (options.decay <= Duration::zero()) return Status::of<kNoDecay>();
+  if (options.failure_latency < Duration::zero()) return Status::of<kNegativeLatency>();
+  if (options.failure_decay <= Duration::zero()) return Status::of<kNoFailureDecay>();
+  return {};
 }
+
+}  // namespace
+
+LeastLoaded::LeastLoaded(LeastLoadedOptions options) noexcept
+    : ListedPolicy(check(options)), options_(options) {}
 
 void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, Load{});
@@ -43,7 +59,7 @@ double LeastLoaded::counted(const Load& load, TimePoint now) const noexcept {
 }
 
 Duration LeastLoaded::latency(std::uint32_t index, TimePoint now) const noexcept {
-  return Duration{static_cast<Duration::rep>(counted(loads_[index], now))};
+  return detail::scaled(Duration{1}, counted(loads_[index], now));
 }
 
 double LeastLoaded::cost(std::uint32_t index, TimePoint now) const noexcept {

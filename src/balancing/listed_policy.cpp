@@ -6,6 +6,7 @@
 namespace weft::detail {
 
 Status ListedPolicy::set_endpoints(std::span<const EndpointSpec> list) {
+  if (!misuse_.ok()) return misuse_;
   if (Status checked = check_endpoints(list); !checked.ok()) return checked;
   std::vector<std::uint32_t> weights;
   weights.reserve(list.size());

@@ -8,14 +8,27 @@
 
 namespace weft {
 
-LocalityFirst::LocalityFirst(LocalityFirstOptions options, std::unique_ptr<BalancingPolicy> near,
-                             std::unique_ptr<BalancingPolicy> far)
-    : options_(std::move(options)), near_(std::move(near)), far_(std::move(far)) {
-  WEFT_ASSERT(options_.healthy_share_min > 0 && options_.healthy_share_min <= 1, "a share is from 0 to 1");
-  WEFT_ASSERT(options_.healthy_endpoints_min >= 1, "no endpoint is never enough");
+namespace {
+
+constexpr FixedFailure kNoShare{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                "LocalityFirstOptions::healthy_share_min is not above 0 and at most 1"};
+constexpr FixedFailure kNoEndpoints{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                    "LocalityFirstOptions::healthy_endpoints_min is zero"};
+
+Status check(const LocalityFirstOptions& options) noexcept {
+  if (!(options.healthy_share_min > 0 && options.healthy_share_min <= 1)) return Status::of<kNoShare>();
+  if (options.healthy_endpoints_min == 0) return Status::of<kNoEndpoints>();
+  return {};
 }
 
+}  // namespace
+
+LocalityFirst::LocalityFirst(LocalityFirstOptions options, std::unique_ptr<BalancingPolicy> near,
+                             std::unique_ptr<BalancingPolicy> far)
+    : options_(std::move(options)), near_(std::move(near)), far_(std::move(far)) {}
+
 Status LocalityFirst::set_endpoints(std::span<const EndpointSpec> list) {
+  if (Status checked = check(options_); !checked.ok()) return checked;
   if (Status checked = detail::check_endpoints(list); !checked.ok()) return checked;
   std::vector<std::uint32_t> near;
   std::vector<std::uint32_t> far;

@@ -74,6 +74,13 @@ Status check_options(const FleetOptions& options) {
                "is set, but FleetOptions::name says which the servers are");
   }
   if (options.backup_after < Duration::zero()) return bad("FleetOptions::backup_after", "is below zero");
+  // A policy that refuses no servers at all has options that it can never work with.
+  if (options.balancing != nullptr) {
+    if (Status refused = options.balancing->set_endpoints({}); !refused.ok()) {
+      refused.mark_unprocessed();
+      return refused.with_context([] { return std::string{"FleetOptions::balancing"}; });
+    }
+  }
   return {};
 }
 

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-/// Returns the first of `options` that makes no sense, by name; ok when all do.
+/// Returns the first of `options` that makes no sense, by name; ok when all do. Throws std::bad_alloc.
 Status check_options(const FleetOptions& options);
 Status check_options(const FleetRetry& retry);
 

@@ -11,9 +11,11 @@ RetryBudget::RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept
     : options_(options),
       saved_(std::min(options.saved_max, std::max(1.0, options.floor_per_second))),
       at_(now) {
-  WEFT_ASSERT(options.share_of_calls >= 0 && options.share_of_calls <= 10, "a share is from 0 to 10");
-  WEFT_ASSERT(options.floor_per_second >= 0 && options.floor_per_second <= 1e6, "a floor is from 0 to 1e6");
-  WEFT_ASSERT(options.saved_max >= 1, "a budget that saves less than one retry never has one");
+  WEFT_ASSERT(options.share_of_calls >= 0 && options.share_of_calls <= 10,
+              "RetryBudgetOptions::share_of_calls is not from 0 to 10");
+  WEFT_ASSERT(options.floor_per_second >= 0 && options.floor_per_second <= 1e6,
+              "RetryBudgetOptions::floor_per_second is not from 0 to 1e6");
+  WEFT_ASSERT(options.saved_max >= 1, "RetryBudgetOptions::saved_max is below 1");
 }
 
 void RetryBudget::on_calls(std::uint64_t calls) noexcept {

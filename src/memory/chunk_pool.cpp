@@ -11,7 +11,7 @@ static_assert(sizeof(Chunk) == 64, "a chunk's data begins one cache line after t
 
 ChunkPool::ChunkPool(ChunkPoolOptions options, ChunkKeeper* keeper) noexcept
     : options_(options), keeper_(keeper), large_(options.large_bytes_max) {
-  WEFT_ASSERT(options_.chunk_bytes > 0, "a chunk has room for something");
+  WEFT_ASSERT(options_.chunk_bytes > 0, "ChunkPoolOptions::chunk_bytes is zero");
 }
 
 ChunkPool::~ChunkPool() {

@@ -9,6 +9,27 @@
 
 namespace weft {
 
+namespace {
+
+Result<void> check(const RegistrationOptions& options) {
+  if (options.logger == nullptr) return detail::bad_name("RegistrationOptions::logger is null");
+  if (options.ttl < std::chrono::seconds{2} || options.ttl > std::chrono::hours{24}) {
+    return detail::bad_name("RegistrationOptions::ttl is not from 2 s to a day");
+  }
+  if (options.backoff_min <= Duration::zero()) {
+    return detail::bad_name("RegistrationOptions::backoff_min is not above zero");
+  }
+  if (options.backoff_max < options.backoff_min) {
+    return detail::bad_name("RegistrationOptions::backoff_max is below backoff_min");
+  }
+  if (options.request_timeout < std::chrono::milliseconds{1}) {
+    return detail::bad_name("RegistrationOptions::request_timeout is below a millisecond");
+  }
+  return {};
+}
+
+}  // namespace
+
 NameRegistration::NameRegistration(Private, std::shared_ptr<detail::Registrar> registrar)
     : registrar_(std::move(registrar)) {}
 NameRegistration::NameRegistration(NameRegistration&&) noexcept = default;
@@ -42,12 +63,7 @@ Result<NameRegistration> register_name(Loop& loop, std::string_view name, const 
                   "servers register under names of etcd only (etcd://127.0.0.1:2379/services/kv)"};
   }
   if (auto checked = detail::check_endpoint(endpoint); !checked.ok()) return std::move(checked).status();
-  if (options.logger == nullptr || options.ttl < std::chrono::seconds{2} ||
-      options.ttl > std::chrono::hours{24} || options.backoff_min <= Duration::zero() ||
-      options.backoff_max < options.backoff_min || options.request_timeout < std::chrono::milliseconds{1}) {
-    return detail::bad_name(
-        "RegistrationOptions: the TTL is from 2 s to a day, the other times are positive");
-  }
+  if (auto checked = check(options); !checked.ok()) return std::move(checked).status();
   auto hosts = detail::EtcdHosts::parse(name.substr(5));
   if (!hosts.ok()) return std::move(hosts).status();
   return NameRegistration{NameRegistration::Private{},

@@ -15,17 +15,31 @@ namespace {
 
 constexpr std::size_t kNameShownMax = 100;
 
+constexpr Duration kYear = std::chrono::hours{24 * 365};
+
 Result<void> check(const NameOptions& options) {
-  if (options.logger == nullptr) return detail::bad_name("NameOptions::logger is null");
-  if (options.endpoints_max == 0 || options.bytes_max == 0) {
-    return detail::bad_name("a limit of NameOptions is zero, so every answer would be refused");
-  }
   const Duration zero = Duration::zero();
-  if (options.backoff_min <= zero || options.backoff_max < options.backoff_min || options.ttl_min <= zero ||
-      options.ttl_max < options.ttl_min || options.request_timeout < std::chrono::milliseconds{1} ||
-      options.watch_silence_max <= zero || options.change_interval < zero ||
-      options.backoff_max > std::chrono::hours{24 * 365} || options.ttl_max > std::chrono::hours{24 * 365}) {
-    return detail::bad_name("the times of NameOptions are not positive, above a year, or not in order");
+  if (options.logger == nullptr) return detail::bad_name("NameOptions::logger is null");
+  if (options.endpoints_max == 0) {
+    return detail::bad_name("NameOptions::endpoints_max is zero, so every answer would be refused");
+  }
+  if (options.bytes_max == 0) {
+    return detail::bad_name("NameOptions::bytes_max is zero, so every answer would be refused");
+  }
+  if (options.change_interval < zero) return detail::bad_name("NameOptions::change_interval is negative");
+  if (options.backoff_min <= zero) return detail::bad_name("NameOptions::backoff_min is not above zero");
+  if (options.backoff_max < options.backoff_min || options.backoff_max > kYear) {
+    return detail::bad_name("NameOptions::backoff_max is below backoff_min, or above a year");
+  }
+  if (options.request_timeout < std::chrono::milliseconds{1}) {
+    return detail::bad_name("NameOptions::request_timeout is below a millisecond");
+  }
+  if (options.ttl_min <= zero) return detail::bad_name("NameOptions::ttl_min is not above zero");
+  if (options.ttl_max < options.ttl_min || options.ttl_max > kYear) {
+    return detail::bad_name("NameOptions::ttl_max is below ttl_min, or above a year");
+  }
+  if (options.watch_silence_max <= zero) {
+    return detail::bad_name("NameOptions::watch_silence_max is not above zero");
   }
   return {};
 }

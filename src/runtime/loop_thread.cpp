@@ -18,8 +18,10 @@ Result<void> pin_to(int cpu) {
   if (cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
   const int error = ::pthread_setaffinity_np(::pthread_self(), sizeof cpus, &cpus);
   if (error == 0) return {};
-  return Status{StatusCode::kInvalidArgument, Layer::kRuntime,
-                [&] { return "a thread cannot be pinned to processor " + std::to_string(cpu); }, error};
+  return Status{
+      StatusCode::kInvalidArgument, Layer::kRuntime,
+      [&] { return "LoopThreadOptions::cpu: a thread cannot be pinned to processor " + std::to_string(cpu); },
+      error};
 }
 
 Result<std::unique_ptr<Loop>> begin_thread(const LoopThreadOptions& options) {

@@ -17,6 +17,7 @@ import front_door
 import layers
 import plain_english
 import public_names
+import swept_options
 from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
@@ -204,6 +205,7 @@ RULES = {
     "plain_english": plain_english.problems,
     "no_machine_paths": no_machine_paths,
     "awaited_options": awaited_options.problems,
+    "swept_options": swept_options.problems,
     "capabilities": capabilities.problems,
     "test_names": test_names,
     "unnamed_names": unnamed_names,

@@ -31,13 +31,16 @@ Duration jittered(Duration life, std::uint64_t random) {
   return life - Duration{static_cast<Duration::rep>(random % static_cast<std::uint64_t>(quarter.count()))};
 }
 
+/// Shorter times of options count as this one, so that a pool of any options leaves its loop time for calls.
+constexpr Duration kLookIntervalMin = std::chrono::milliseconds{1};
+
 /// Time between two looks at the connections, by which they may be closed late.
 Duration look_interval(const PoolOptions& options) {
   Duration interval = options.spare_idle_timeout;
   if (options.idle_timeout != Duration::zero()) interval = std::min(interval, options.idle_timeout);
   if (options.connection_life_max != Duration::zero())
     interval = std::min(interval, options.connection_life_max);
-  return interval;
+  return std::max(interval, kLookIntervalMin);
 }
 
 }  // namespace
@@ -125,8 +128,9 @@ void PoolLane::on_up(PooledConnection& connection) {
   all_.up.take(connection, all_.making);
   shared_.came_up(now());
   calls_each_ = connection.calls_max();
-  const Duration life = shared_.options.connection_life_max;
-  if (life != Duration::zero()) {
+  const Duration life_max = shared_.options.connection_life_max;
+  if (life_max != Duration::zero()) {
+    const Duration life = std::max(life_max, 4 * kLookIntervalMin);
     connection.expire_at(Deadline::after(now(), jittered(life, loop().random().next())).at());
   }
   shared_.refused_carrier.tell(connection.session().connection(), shared_.connections.logger, now());

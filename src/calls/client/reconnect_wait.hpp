@@ -13,11 +13,15 @@ namespace weft::detail {
 /// Time that a client waits before it reconnects: a Backoff that advances with each failed attempt and with
 /// each connection that ended before it had lasted for `max`, regardless of its traffic. A connection that
 /// lasted resets it to `min`. After a connection, unlike after a failed attempt, up to `spread` is added,
-/// because all clients of a server notice its end at the same time.
+/// because all clients of a server notice its end at the same time. Unless the connection had lasted, the
+/// wait is at least kLeast, also where the options ask for none: an attempt may fail without any time
+/// passing.
 class ReconnectWait {
  public:
+  static constexpr Duration kLeast = std::chrono::milliseconds{1};
+
   ReconnectWait(Duration min, Duration max, Duration spread)
-      : lasting_(std::max(min, max)), spread_(spread), backoff_(min, max) {}
+      : lasting_(std::max({min, max, kLeast})), spread_(spread), backoff_(min, max) {}
 
   void on_connected(TimePoint now) { connected_at_ = now; }
   /// Returns true for a connection that has lasted, from `since` on.

@@ -2,6 +2,7 @@
 #include "calls/terms/option_checks.hpp"
 
 #include <string>
+#include <utility>
 
 #include "weft/detail/calls/terms/pace.hpp"
 #include "weft/detail/runtime/worker_threads.hpp"
@@ -94,12 +95,17 @@ Status check_adaptive(const AdaptiveLimitOptions& limit, std::string_view option
     return misuse(option, "limit_initial is from 1 to limit_max");
   }
   if (!(limit.tolerance > 1)) return misuse(option, "a tolerance of 1 or less lowers the limit for ever");
-  if (limit.window <= Duration::zero() || limit.window_calls_min == 0) {
-    return misuse(option, "a window and its calls are above zero");
+  const std::pair<const char*, Duration> times[] = {{"window", limit.window},
+                                                    {"probe_interval", limit.probe_interval},
+                                                    {"probe_time_max", limit.probe_time_max}};
+  for (const auto& [name, time] : times) {
+    if (time <= Duration::zero()) return misuse(option, std::string{name} + " is a time above zero");
   }
-  if (limit.probe_time_max <= Duration::zero() || limit.probe_limit == 0 || limit.probe_calls == 0 ||
-      limit.probe_interval <= Duration::zero()) {
-    return misuse(option, "the times, the limit and the calls of a probe are above zero");
+  const std::pair<const char*, std::uint32_t> counts[] = {{"window_calls_min", limit.window_calls_min},
+                                                          {"probe_limit", limit.probe_limit},
+                                                          {"probe_calls", limit.probe_calls}};
+  for (const auto& [name, count] : counts) {
+    if (count == 0) return misuse(option, std::string{name} + " is a number above zero");
   }
   return {};
 }

@@ -34,15 +34,16 @@ int milliseconds_of(Duration duration) {
 Status apply_keepalive(const TcpOptions& options, int fd) {
   Status status = set(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
   if (status.ok()) {
-    status = set(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds_of(options.keepalive_idle), "TCP_KEEPIDLE");
+    status = set(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds_of(options.keepalive_idle),
+                 "TCP_KEEPIDLE (TcpOptions::keepalive_idle)");
   }
   if (status.ok()) {
     status = set_if(options.keepalive_interval > Duration::zero(), fd, IPPROTO_TCP, TCP_KEEPINTVL,
-                    seconds_of(options.keepalive_interval), "TCP_KEEPINTVL");
+                    seconds_of(options.keepalive_interval), "TCP_KEEPINTVL (TcpOptions::keepalive_interval)");
   }
   if (status.ok()) {
     status = set_if(options.keepalive_count > 0, fd, IPPROTO_TCP, TCP_KEEPCNT, options.keepalive_count,
-                    "TCP_KEEPCNT");
+                    "TCP_KEEPCNT (TcpOptions::keepalive_count)");
   }
   return status;
 }
@@ -52,7 +53,7 @@ Status apply_tcp(const TcpOptions& options, int fd) {
   if (status.ok() && options.keepalive_idle > Duration::zero()) status = apply_keepalive(options, fd);
   if (status.ok()) {
     status = set_if(options.user_timeout > Duration::zero(), fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
-                    milliseconds_of(options.user_timeout), "TCP_USER_TIMEOUT");
+                    milliseconds_of(options.user_timeout), "TCP_USER_TIMEOUT (TcpOptions::user_timeout)");
   }
   if (!status.ok() || options.congestion.empty()) return status;
   if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
@@ -76,10 +77,10 @@ Result<Socket> open_socket(int family) {
 
 Status apply(const TcpOptions& options, int fd, int family) {
   Status status = set_if(options.send_buffer_bytes > 0, fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes,
-                         "SO_SNDBUF");
+                         "SO_SNDBUF (TcpOptions::send_buffer_bytes)");
   if (status.ok()) {
     status = set_if(options.receive_buffer_bytes > 0, fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes,
-                    "SO_RCVBUF");
+                    "SO_RCVBUF (TcpOptions::receive_buffer_bytes)");
   }
   if (status.ok() && family != AF_UNIX) status = apply_tcp(options, fd);
   return status;

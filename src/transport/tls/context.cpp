@@ -226,7 +226,24 @@ Status resume_sessions(SSL_CTX& context, const TlsOptions& options) {
   return {};
 }
 
+/// Refuses what a token bucket cannot be made of; NaN is in no range.
+Status check_rate(const std::optional<Rate>& rate, const char* option) {
+  if (!rate) return {};
+  if (!(rate->per_second > 0 && rate->per_second <= 1e9)) {
+    return wrong(std::string{option} + ": per_second is not above zero and at most 1e9");
+  }
+  if (!(rate->burst >= 1 && rate->burst <= 1e9)) {
+    return wrong(std::string{option} + ": burst is not from 1 to 1e9");
+  }
+  return {};
+}
+
 Status make_plain(SSL_CTX& context, const TlsOptions& options) {
+  Status rate = check_rate(options.handshake_rate, "TlsOptions::handshake_rate");
+  if (rate.ok()) {
+    rate = check_rate(options.handshake_rate_of_address, "TlsOptions::handshake_rate_of_address");
+  }
+  if (!rate.ok()) return rate;
   if (options.session_lifetime < Duration{} || options.session_lifetime > std::chrono::days{7}) {
     return wrong("TlsOptions::session_lifetime is below zero, or above a week");
   }

@@ -283,7 +283,7 @@ Status check(const VerbsOptions& options) {
   } else if (options.receive_bytes_max <
                  std::max(options.credits_min * options.message_bytes, options.block_bytes) ||
              options.send_bytes_max < options.block_bytes) {
-    why = "VerbsOptions: receive_bytes_max or send_bytes_max is too little for one connection";
+    why = "VerbsOptions: receive_bytes_max or send_bytes_max is too little for block_bytes and a connection";
   } else if (options.rendezvous_bytes_min < kRendezvousBytesMin) {
     why = "VerbsOptions::rendezvous_bytes_min: from 4 KiB on is possible";
   } else if (options.retries > 6) {

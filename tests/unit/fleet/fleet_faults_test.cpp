@@ -242,7 +242,7 @@ class Mistaken final : public BalancingPolicy {
 
   Status set_endpoints(std::span<const EndpointSpec> list) override {
     size_ = list.size();
-    return refusal_;
+    return list.empty() ? Status{} : refusal_;
   }
   std::size_t size() const noexcept override { return size_; }
   std::optional<std::uint32_t> pick(const PickRequest&) noexcept override { return picks_; }

@@ -9,6 +9,10 @@ namespace weft::detail {
 /// candidates only, and are notified when these change.
 class ListedPolicy : public BalancingPolicy {
  public:
+  ListedPolicy() noexcept = default;
+  /// `misuse` names an option without a usable value: then no list is taken, and nothing is ever picked.
+  explicit ListedPolicy(Status misuse) noexcept : misuse_(std::move(misuse)) {}
+
   Status set_endpoints(std::span<const EndpointSpec> list) final;
   std::size_t size() const noexcept final { return candidates_.endpoints(); }
   void set_share(std::uint32_t index, double share) noexcept final;
@@ -25,6 +29,7 @@ class ListedPolicy : public BalancingPolicy {
   virtual void share_changed(std::uint32_t /*index*/, std::uint64_t /*parts_before*/) noexcept {}
 
  private:
+  const Status misuse_;
   EndpointKeys keys_;
   Candidates candidates_;
 };

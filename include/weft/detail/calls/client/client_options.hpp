@@ -31,7 +31,8 @@ struct ClientOptions {
   /// Called before each call is sent, in this order, and notified of its end in reverse. An empty list costs
   /// nothing.
   std::vector<std::shared_ptr<ClientInterceptor>> interceptors{};
-  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
+  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: a
+  /// millisecond.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};
   /// A lost connection, or one that received a goaway, is made again at a random time within this window,
