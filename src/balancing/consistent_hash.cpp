@@ -21,7 +21,7 @@ constexpr FixedFailure kNoFactor{StatusCode::kInvalidArgument, Layer::kRpc, Retr
 constexpr FixedFailure kNoPoints{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
                                  "ConsistentHashOptions::points_each is not from 1 to 1024"};
 
-Status check(const ConsistentHashOptions& options) noexcept {
+Status check_ring(const ConsistentHashOptions& options) noexcept {
   if (!(options.load_factor > 1)) return Status::of<kNoFactor>();
   if (options.points_each < 1 || options.points_each > 1024) return Status::of<kNoPoints>();
   return {};
@@ -30,7 +30,7 @@ Status check(const ConsistentHashOptions& options) noexcept {
 }  // namespace
 
 ConsistentHash::ConsistentHash(ConsistentHashOptions options) noexcept
-    : ListedPolicy(check(options)), options_(options) {}
+    : ListedPolicy(check_ring(options)), options_(options) {}
 
 void ConsistentHash::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, 0u);

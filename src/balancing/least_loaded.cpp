@@ -17,7 +17,7 @@ constexpr FixedFailure kNegativeLatency{StatusCode::kInvalidArgument, Layer::kRp
 constexpr FixedFailure kNoFailureDecay{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
                                        "LeastLoadedOptions::failure_decay is not above zero"};
 
-Status check(const LeastLoadedOptions& options) noexcept {
+Status check_decay(const LeastLoadedOptions& options) noexcept {
   if (options.decay <= Duration::zero()) return Status::of<kNoDecay>();
   if (options.failure_latency < Duration::zero()) return Status::of<kNegativeLatency>();
   if (options.failure_decay <= Duration::zero()) return Status::of<kNoFailureDecay>();
@@ -27,7 +27,7 @@ Status check(const LeastLoadedOptions& options) noexcept {
 }  // namespace
 
 LeastLoaded::LeastLoaded(LeastLoadedOptions options) noexcept
-    : ListedPolicy(check(options)), options_(options) {}
+    : ListedPolicy(check_decay(options)), options_(options) {}
 
 void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, Load{});

@@ -15,7 +15,7 @@ constexpr FixedFailure kNoShare{StatusCode::kInvalidArgument, Layer::kRpc, Retry
 constexpr FixedFailure kNoEndpoints{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
                                     "LocalityFirstOptions::healthy_endpoints_min is zero"};
 
-Status check(const LocalityFirstOptions& options) noexcept {
+Status check_healthy(const LocalityFirstOptions& options) noexcept {
   if (!(options.healthy_share_min > 0 && options.healthy_share_min <= 1)) return Status::of<kNoShare>();
   if (options.healthy_endpoints_min == 0) return Status::of<kNoEndpoints>();
   return {};
@@ -28,7 +28,7 @@ LocalityFirst::LocalityFirst(LocalityFirstOptions options, std::unique_ptr<Balan
     : options_(std::move(options)), near_(std::move(near)), far_(std::move(far)) {}
 
 Status LocalityFirst::set_endpoints(std::span<const EndpointSpec> list) {
-  if (Status checked = check(options_); !checked.ok()) return checked;
+  if (Status checked = check_healthy(options_); !checked.ok()) return checked;
   if (Status checked = detail::check_endpoints(list); !checked.ok()) return checked;
   std::vector<std::uint32_t> near;
   std::vector<std::uint32_t> far;

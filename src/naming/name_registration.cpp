@@ -11,7 +11,7 @@ namespace weft {
 
 namespace {
 
-Result<void> check(const RegistrationOptions& options) {
+Result<void> check_registration(const RegistrationOptions& options) {
   if (options.logger == nullptr) return detail::bad_name("RegistrationOptions::logger is null");
   if (options.ttl < std::chrono::seconds{2} || options.ttl > std::chrono::hours{24}) {
     return detail::bad_name("RegistrationOptions::ttl is not from 2 s to a day");
@@ -63,7 +63,7 @@ Result<NameRegistration> register_name(Loop& loop, std::string_view name, const 
                   "servers register under names of etcd only (etcd://127.0.0.1:2379/services/kv)"};
   }
   if (auto checked = detail::check_endpoint(endpoint); !checked.ok()) return std::move(checked).status();
-  if (auto checked = check(options); !checked.ok()) return std::move(checked).status();
+  if (auto checked = check_registration(options); !checked.ok()) return std::move(checked).status();
   auto hosts = detail::EtcdHosts::parse(name.substr(5));
   if (!hosts.ok()) return std::move(hosts).status();
   return NameRegistration{NameRegistration::Private{},

@@ -40,7 +40,7 @@ void check(weft::Bytes message) {
   T first{};
   if (!weft::detail::decode_from(message, arena, first).ok()) return;
   std::vector<std::byte> once(weft::detail::encoded_size(first));
-  weft::detail::encode_to(once.data(), first);
+  weft::detail::encode_to(once.data(), once.size(), first);
   T second{};
   if (!weft::detail::decode_from(once, arena, second).ok()) std::abort();
   if (weft::detail::encoded_size(second) != once.size()) std::abort();

@@ -299,7 +299,7 @@ void use_client(const OptionExtreme& extreme, Make make, const Options&... optio
   world.judge(extreme);
 }
 
-TEST_F(OptionsSweep, Clients) {
+TEST_F(OptionsSweep, OptionsOfClientsAreRefusedByNameOrWork) {
   for (std::size_t number = 0;; ++number) {
     SweptWorld world;
     ClientOptions options = world.client_options();
@@ -320,7 +320,7 @@ TEST_F(OptionsSweep, Clients) {
   }
 }
 
-TEST_F(OptionsSweep, Pools) {
+TEST_F(OptionsSweep, OptionsOfPoolsAreRefusedByNameOrWork) {
   for (std::size_t number = 0;; ++number) {
     SweptWorld world;
     PoolOptions options;
@@ -341,7 +341,7 @@ TEST_F(OptionsSweep, Pools) {
   }
 }
 
-TEST_F(OptionsSweep, Fleets) {
+TEST_F(OptionsSweep, OptionsOfFleetsAreRefusedByNameOrWork) {
   for (std::size_t number = 0;; ++number) {
     SweptWorld world;
     FleetOptions options;
@@ -365,7 +365,7 @@ TEST_F(OptionsSweep, Fleets) {
   }
 }
 
-TEST_F(OptionsSweep, Servers) {
+TEST_F(OptionsSweep, OptionsOfServersAreRefusedByNameOrWork) {
   for (std::size_t number = 0;; ++number) {
     SweptWorld world;
     ServerOptions options = world.server_options();
@@ -383,7 +383,7 @@ TEST_F(OptionsSweep, Servers) {
   }
 }
 
-TEST_F(OptionsSweep, Handlers) {
+TEST_F(OptionsSweep, OptionsOfHandlersAreRefusedByNameOrWork) {
   sweep<HandlerOptions>([](const HandlerOptions& options, const OptionExtreme& extreme) {
     if (options.blocking) return;  // a coroutine handler does not compile as one
     SweptWorld world;
@@ -396,7 +396,7 @@ TEST_F(OptionsSweep, Handlers) {
   });
 }
 
-TEST_F(OptionsSweep, Calls) {
+TEST_F(OptionsSweep, OptionsOfCallsAreRefusedByNameOrWork) {
   sweep<CallOptions>([](const CallOptions& options, const OptionExtreme& extreme) {
     use_client(
         extreme,
@@ -407,30 +407,36 @@ TEST_F(OptionsSweep, Calls) {
   });
 }
 
-TEST_F(OptionsSweep, CallsOfFleets) {
+TEST_F(OptionsSweep, OptionsOfCallsOfFleetsAreRefusedByNameOrWork) {
   static const FleetRetry kRetry;
   sweep<FleetCallOptions>([](FleetCallOptions& options, const OptionExtreme& extreme) {
     options.retry = &kRetry;
-    use_client(extreme, [&](SweptWorld& world) {
-      FleetOptions of_fleet;
-      of_fleet.name = "static:memory://server,memory://nobody";
-      of_fleet.pool.client.logger = &world.logger();
-      return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
-    }, options);
+    use_client(
+        extreme,
+        [&](SweptWorld& world) {
+          FleetOptions of_fleet;
+          of_fleet.name = "static:memory://server,memory://nobody";
+          of_fleet.pool.client.logger = &world.logger();
+          return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
+        },
+        options);
   });
 }
 
-TEST_F(OptionsSweep, RetriesOfCallsOfFleets) {
+TEST_F(OptionsSweep, OptionsOfRetriesOfCallsOfFleetsAreRefusedByNameOrWork) {
   sweep<FleetRetry>([](const FleetRetry& retry, const OptionExtreme& extreme) {
     FleetCallOptions options;
     options.retry = &retry;
     options.call.timeout = 20s;
-    use_client(extreme, [&](SweptWorld& world) {
-      FleetOptions of_fleet;
-      of_fleet.name = "static:memory://nobody,memory://server";
-      of_fleet.pool.client.logger = &world.logger();
-      return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
-    }, options);
+    use_client(
+        extreme,
+        [&](SweptWorld& world) {
+          FleetOptions of_fleet;
+          of_fleet.name = "static:memory://nobody,memory://server";
+          of_fleet.pool.client.logger = &world.logger();
+          return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
+        },
+        options);
   });
 }
 
@@ -448,7 +454,7 @@ void sweep_policy(Make make) {
   });
 }
 
-TEST_F(OptionsSweep, Policies) {
+TEST_F(OptionsSweep, OptionsOfPoliciesAreRefusedByNameOrWork) {
   sweep_policy<LeastLoadedOptions>(
       [](const LeastLoadedOptions& options) { return std::make_unique<LeastLoaded>(options); });
   sweep_policy<ConsistentHashOptions>(
@@ -459,7 +465,7 @@ TEST_F(OptionsSweep, Policies) {
   });
 }
 
-TEST_F(OptionsSweep, Loops) {
+TEST_F(OptionsSweep, OptionsOfLoopsAreRefusedByNameOrWork) {
   sweep<LoopOptions>([](const LoopOptions& options, const OptionExtreme& extreme) {
     SweptWorld world{options};
     if (world.is_made()) {
@@ -474,7 +480,7 @@ TEST_F(OptionsSweep, Loops) {
   });
 }
 
-TEST_F(OptionsSweep, SimulatedNetworks) {
+TEST_F(OptionsSweep, OptionsOfSimulatedNetworksAreRefusedByNameOrWork) {
   sweep<SimulatedNetworkOptions>([](const SimulatedNetworkOptions& options, const OptionExtreme& extreme) {
     SweptWorld world{{}, options};
     world.allow_steps(kStepsOfBytesMax);
@@ -498,7 +504,7 @@ Task<void> broadcast_twice(SweptWorld* world, const BroadcastOptions* options) {
   }
 }
 
-TEST_F(OptionsSweep, Broadcasts) {
+TEST_F(OptionsSweep, OptionsOfBroadcastsAreRefusedByNameOrWork) {
   sweep<BroadcastOptions>([](const BroadcastOptions& options, const OptionExtreme& extreme) {
     SweptWorld world;
     world.serve();
@@ -524,7 +530,7 @@ Task<void> retry_calls(SweptWorld* world, Client* client, const RetryPolicy* pol
   }
 }
 
-TEST_F(OptionsSweep, Retries) {
+TEST_F(OptionsSweep, OptionsOfRetriesAreRefusedByNameOrWork) {
   sweep<RetryPolicy>([](const RetryPolicy& policy, const OptionExtreme& extreme) {
     SweptWorld world;
     Client client{world.loop(), world.client_options(), world.of("client")};
@@ -540,7 +546,7 @@ TEST_F(OptionsSweep, Retries) {
   });
 }
 
-TEST_F(OptionsSweep, MemoryNetworks) {
+TEST_F(OptionsSweep, OptionsOfMemoryNetworksAreRefusedByNameOrWork) {
   sweep<MemoryOptions>([](const MemoryOptions& options, const OptionExtreme& extreme) {
     SweptWorld world;
     world.allow_steps(kStepsOfBytesMax);
@@ -556,15 +562,17 @@ TEST_F(OptionsSweep, MemoryNetworks) {
 }
 
 /// Structs that the sweeps above reach; tests/checks/swept_options.py compares them with the headers.
-using Listed = testing::Structs<AdaptiveLimitOptions, BroadcastOptions, CallerRate, CallOptions, detail::ChunkPoolOptions, ClientOptions,
-            ConsistentHashOptions, FleetCallOptions, FleetOptions, FleetRetry, HandlerOptions,
-            LeastLoadedOptions, LocalityFirstOptions, LoopOptions, MemoryFaults, MemoryOptions, NameOptions,
-            OutlierOptions, PoolOptions, Rate, RetryBudgetOptions, RetryPolicy, RpcLimits, ServerOptions,
-            SimulatedLink, SimulatedNetworkOptions, SubsetOptions>;
+using Listed =
+    testing::Structs<AdaptiveLimitOptions, BroadcastOptions, CallerRate, CallOptions,
+                     detail::ChunkPoolOptions, ClientOptions, ConsistentHashOptions, FleetCallOptions,
+                     FleetOptions, FleetRetry, HandlerOptions, LeastLoadedOptions, LocalityFirstOptions,
+                     LoopOptions, MemoryFaults, MemoryOptions, NameOptions, OutlierOptions, PoolOptions, Rate,
+                     RetryBudgetOptions, RetryPolicy, RpcLimits, ServerOptions, SimulatedLink,
+                     SimulatedNetworkOptions, SubsetOptions>;
 using Roots =
-    testing::Structs<BroadcastOptions, CallOptions, ConsistentHashOptions, FleetCallOptions, FleetOptions, FleetRetry, HandlerOptions,
-            LeastLoadedOptions, LocalityFirstOptions, LoopOptions, MemoryOptions, PoolOptions, RetryPolicy,
-            ServerOptions, SimulatedNetworkOptions>;
+    testing::Structs<BroadcastOptions, CallOptions, ConsistentHashOptions, FleetCallOptions, FleetOptions,
+                     FleetRetry, HandlerOptions, LeastLoadedOptions, LocalityFirstOptions, LoopOptions,
+                     MemoryOptions, PoolOptions, RetryPolicy, ServerOptions, SimulatedNetworkOptions>;
 static_assert(testing::reached_by(Roots{}, Listed{}));
 
 }  // namespace

@@ -177,18 +177,35 @@ class OptionExtreme {
       offer(field, name, {{T{0}, "0"}, {T{1}, "1"}, {Limits::max(), "max"}, {Limits::min(), "min"}});
     } else if constexpr (std::is_floating_point_v<T>) {
       using Limits = std::numeric_limits<T>;
-      offer(field, name, {{T{0}, "0"}, {T{-1}, "-1"}, {Limits::quiet_NaN(), "NaN"},
-                          {Limits::infinity(), "inf"}, {-Limits::infinity(), "-inf"}, {Limits::max(), "max"},
-                          {Limits::denorm_min(), "tiny"}});
+      offer(field, name,
+            {{T{0}, "0"},
+             {T{-1}, "-1"},
+             {Limits::quiet_NaN(), "NaN"},
+             {Limits::infinity(), "inf"},
+             {-Limits::infinity(), "-inf"},
+             {Limits::max(), "max"},
+             {Limits::denorm_min(), "tiny"}});
     } else if constexpr (std::is_enum_v<T>) {
-      offer(field, name, {{static_cast<T>(0), "0"}, {static_cast<T>(1), "1"}, {static_cast<T>(2), "2"},
-                          {static_cast<T>(99), "99"}});
+      offer(field, name,
+            {{static_cast<T>(0), "0"},
+             {static_cast<T>(1), "1"},
+             {static_cast<T>(2), "2"},
+             {static_cast<T>(99), "99"}});
     } else if constexpr (std::is_same_v<T, Deadline>) {
-      offer(field, name, {{Deadline{}, "none"}, {Deadline{TimePoint::min()}, "earliest"},
-                          {Deadline{TimePoint{}}, "zero"}});
-    } else if constexpr (requires { typename T::rep; typename T::period; }) {
-      offer(field, name, {{T::zero(), "zero"}, {T{1}, "1 tick"}, {T{-1}, "-1 tick"}, {T::max(), "max"},
-                          {T{T::max().count() - 1}, "max - 1"}, {T::min(), "min"}});
+      offer(
+          field, name,
+          {{Deadline{}, "none"}, {Deadline{TimePoint::min()}, "earliest"}, {Deadline{TimePoint{}}, "zero"}});
+    } else if constexpr (requires {
+                           typename T::rep;
+                           typename T::period;
+                         }) {
+      offer(field, name,
+            {{T::zero(), "zero"},
+             {T{1}, "1 tick"},
+             {T{-1}, "-1 tick"},
+             {T::max(), "max"},
+             {T{T::max().count() - 1}, "max - 1"},
+             {T::min(), "min"}});
     } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) {
       offer(field, name, {{T{}, "empty"}, {T{"\x01 nonsense"}, "nonsense"}});
     } else if constexpr (extremes::Inside<T>::kIs && !extremes::Inside<T>::kIsList) {
@@ -198,8 +215,8 @@ class OptionExtreme {
     } else if constexpr (extremes::is_struct<T>) {
       walk(field);
     } else {
-      // A value that is tested elsewhere, or a pointer, whose only other value here is the empty one. The test
-      // sets the pointers that it needs before.
+      // A value that is tested elsewhere, or a pointer, whose only other value here is the empty one. The
+      // test sets the pointers that it needs before.
       static_assert(extremes::IsPointer<T>::value || std::is_same_v<T, AttachmentView> ||
                         std::is_same_v<T, LandingView> || std::is_same_v<T, MetadataView>,
                     "say here which extremes a field of this type has");

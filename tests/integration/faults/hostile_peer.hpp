@@ -44,7 +44,7 @@ wire::FrameHeader request_header(std::uint64_t id) {
 template <typename... Arguments>
 std::string body_of(const Arguments&... arguments) {
   std::string body(encoded_size(arguments...), '\0');
-  encode_to(reinterpret_cast<std::byte*>(body.data()), arguments...);
+  encode_to(reinterpret_cast<std::byte*>(body.data()), body.size(), arguments...);
   return body;
 }
 

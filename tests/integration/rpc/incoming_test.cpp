@@ -110,7 +110,7 @@ struct Store {
 template <typename... Arguments>
 std::string announcement(const MethodKey& method, const Arguments&... arguments) {
   std::string body(encoded_size(arguments...), '\0');
-  encode_to(reinterpret_cast<std::byte*>(body.data()), arguments...);
+  encode_to(reinterpret_cast<std::byte*>(body.data()), body.size(), arguments...);
   const wire::RequestHead head{.body_bytes = static_cast<std::uint32_t>(body.size()),
                                .flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
                                         wire::FrameFlags::kExpectsContinue,

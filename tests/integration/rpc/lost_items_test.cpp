@@ -238,7 +238,7 @@ const std::string kMalformed[] = {"", std::string(12, '\xFF')};
 
 std::string encoded(int number) {
   std::string bytes(encoded_size(number), '\0');
-  encode_to(reinterpret_cast<std::byte*>(bytes.data()), number);
+  encode_to(reinterpret_cast<std::byte*>(bytes.data()), bytes.size(), number);
   return bytes;
 }
 std::vector<std::string> raw_items(const std::string& third) {

@@ -374,7 +374,7 @@ TEST_F(Servers, ACallThatWasThereBeforeItsConnectionWasLookedAtIsServed) {
   RawSocket caller{Url::parse(server.urls().front()).value()};
   const std::string argument = "early";
   std::string body(encoded_size(argument), '\0');
-  encode_to(reinterpret_cast<std::byte*>(body.data()), argument);
+  encode_to(reinterpret_cast<std::byte*>(body.data()), body.size(), argument);
   wire::RequestHead head{
       .id = 1, .method = detail::method_key<echo>.id, .schema = detail::method_key<echo>.schema};
   head.timeout = 1'000'000;  // us

@@ -94,7 +94,7 @@ Status call_over(const std::string& url, const TransportOptions& transports,
   return failure;
 }
 
-TEST(TransportOptionsSweep, Sockets) {
+TEST(TransportOptionsSweep, OptionsOfSocketsAreRefusedByNameOrWork) {
   static Silent logger;
   TcpOptions defaults;
   defaults.logger = &logger;
@@ -106,7 +106,7 @@ TEST(TransportOptionsSweep, Sockets) {
 }
 
 #if WEFT_SWEEP_TLS
-TEST(TransportOptionsSweep, Tls) {
+TEST(TransportOptionsSweep, OptionsOfTlsAreRefusedByNameOrWork) {
   static Silent logger;
   const testing::TestCa ca;
   TlsOptions defaults;
@@ -121,7 +121,7 @@ TEST(TransportOptionsSweep, Tls) {
 }
 #endif
 
-TEST(TransportOptionsSweep, LoopThreads) {
+TEST(TransportOptionsSweep, OptionsOfLoopThreadsAreRefusedByNameOrWork) {
   sweep(LoopThreadOptions{}, [](const LoopThreadOptions& options) {
     auto thread = LoopThread::start(options);
     if (!thread.ok()) return thread.status();
@@ -133,7 +133,7 @@ TEST(TransportOptionsSweep, LoopThreads) {
   });
 }
 
-TEST(TransportOptionsSweep, WorkerPools) {
+TEST(TransportOptionsSweep, OptionsOfWorkerPoolsAreRefusedByNameOrWork) {
   sweep(WorkerPoolOptions{}, [](const WorkerPoolOptions& options) {
     auto pool = WorkerPool::start(options);
     if (!pool.ok()) return pool.status();
@@ -148,7 +148,7 @@ TEST(TransportOptionsSweep, WorkerPools) {
   });
 }
 
-TEST(TransportOptionsSweep, Registrations) {
+TEST(TransportOptionsSweep, OptionsOfRegistrationsAreRefusedByNameOrWork) {
   static Silent logger;
   RegistrationOptions defaults;
   defaults.logger = &logger;
@@ -163,7 +163,7 @@ TEST(TransportOptionsSweep, Registrations) {
   });
 }
 
-TEST(TransportOptionsSweep, Tokens) {
+TEST(TransportOptionsSweep, OptionsOfTokensAreRefusedByNameOrWork) {
   static Silent logger;
   const std::string name = ::testing::TempDir() + "weft_sweep_" + std::to_string(::getpid());
   const std::string tokens = name + ".tokens";
@@ -202,7 +202,7 @@ TEST(TransportOptionsSweep, Tokens) {
 }
 
 // In a build without UCX each server is refused.
-TEST(TransportOptionsSweep, Ucx) {
+TEST(TransportOptionsSweep, OptionsOfUcxAreRefusedByNameOrWork) {
   static Silent logger;
   UcxOptions defaults;
   defaults.logger = &logger;
@@ -214,8 +214,11 @@ TEST(TransportOptionsSweep, Ucx) {
   });
 }
 
-using Listed = testing::Structs<AccessFileOptions, BearerOptions, LoopThreadOptions, Rate, RegistrationOptions, TcpOptions, TlsCertificate, TlsOptions, UcxOptions, WorkerPoolOptions>;
-using Roots = testing::Structs<BearerOptions, LoopThreadOptions, RegistrationOptions, TcpOptions, TlsOptions, UcxOptions, WorkerPoolOptions>;
+using Listed =
+    testing::Structs<AccessFileOptions, BearerOptions, LoopThreadOptions, Rate, RegistrationOptions,
+                     TcpOptions, TlsCertificate, TlsOptions, UcxOptions, WorkerPoolOptions>;
+using Roots = testing::Structs<BearerOptions, LoopThreadOptions, RegistrationOptions, TcpOptions, TlsOptions,
+                               UcxOptions, WorkerPoolOptions>;
 static_assert(testing::reached_by(Roots{}, Listed{}));
 
 }  // namespace

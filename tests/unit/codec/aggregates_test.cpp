@@ -120,7 +120,7 @@ static_assert(field_count<Nothing> == 0);
 template <typename T>
 bool comes_back(const T& value) {
   std::vector<std::byte> bytes(detail::encoded_size(value));
-  detail::encode_to(bytes.data(), value);
+  detail::encode_to(bytes.data(), bytes.size(), value);
   T decoded;
   detail::DecodeArena arena;
   return detail::decode_from(Bytes{bytes}, arena, decoded).ok() && decoded == value;

@@ -18,7 +18,7 @@ using namespace weft::detail;
 template <typename... Ts>
 [[gnu::noinline]] std::vector<std::byte> encoded(const Ts&... values) {
   std::vector<std::byte> message(encoded_size(values...), std::byte{0xEE});
-  encode_to(message.data(), values...);
+  encode_to(message.data(), message.size(), values...);
   return message;
 }
 

@@ -322,7 +322,7 @@ TEST(CodecHostile, ViewsAndNumbersAllocateNothingInBothDirections) {
   const std::array<std::int32_t, 2> numbers{1, 2};
   const std::span<const std::int32_t> span{numbers};
   const std::size_t size = encoded_size(text, 7, span);
-  encode_to(memory, text, 7, span);
+  encode_to(memory, size, text, 7, span);
   DecodeArena arena;
   std::string_view text_out;
   int number_out = 0;

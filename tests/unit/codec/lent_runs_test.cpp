@@ -96,7 +96,7 @@ template <typename... Ts>
 std::vector<std::byte> put_together(LentRuns& runs, const Ts&... values) {
   find_runs(runs, values...);
   std::vector<std::byte> written(encoded_size(values...) - runs.bytes(), std::byte{0xEE});
-  encode_around(written.data(), runs, values...);
+  encode_around(written.data(), written.size(), runs, values...);
   EXPECT_TRUE(runs.is_placed());
   std::vector<std::byte> message;
   const std::byte* from = written.data();

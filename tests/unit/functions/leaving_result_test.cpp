@@ -183,7 +183,7 @@ class LeavingResults : public ::testing::Test {
   template <auto M>
   void serve(AnswerSink& sink, std::uint32_t seed = 1) {
     std::vector<std::byte> request(encoded_size(seed));
-    encode_to(request.data(), seed);
+    encode_to(request.data(), request.size(), seed);
     InlineCall call{sink, 1, request};
     MethodEntry method;
     HandlerOf<M>::serve_inline(method, call);
@@ -191,7 +191,7 @@ class LeavingResults : public ::testing::Test {
   template <typename T>
   static std::vector<std::byte> encoded(const T& value) {
     std::vector<std::byte> bytes(encoded_size(value));
-    encode_to(bytes.data(), value);
+    encode_to(bytes.data(), bytes.size(), value);
     return bytes;
   }
   int there() const { return Counts::there() - there_; }

@@ -22,7 +22,8 @@ struct Codec<T, Kind::kOptional> {
     size.skip(1);
     if (value) size.add(*value);
   }
-  static void encode(Encoder& to, const T& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
     to.write(value.has_value());
     if (value) to.write(*value);
   }
@@ -50,7 +51,8 @@ struct Codec<T, Kind::kUnique> {
     size.add(static_cast<const Value&>(*pointer));
     size.leave();
   }
-  static void encode(Encoder& to, const T& pointer) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& pointer) {
     to.write(pointer != nullptr);
     if (pointer != nullptr) to.write(static_cast<const Value&>(*pointer));
   }
@@ -83,7 +85,8 @@ struct Codec<std::variant<Ts...>, Kind::kVariant> {
       return true;
     });
   }
-  static void encode(Encoder& to, const Variant& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const Variant& value) {
     to.write_number(static_cast<std::uint8_t>(value.index()));
     each(value.index(), [&](auto place) {
       to.write(std::get<place()>(value));
@@ -136,7 +139,8 @@ struct Codec<Result<T>, Kind::kResult> {
       size.add(*result);
     }
   }
-  static void encode(Encoder& to, const Result<T>& result) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const Result<T>& result) {
     to.write(result.ok());
     if (!result.ok()) {
       const Status& failure = failure_of(result);
@@ -212,7 +216,8 @@ struct Codec<std::expected<T, E>, Kind::kExpected> {
     else if constexpr (!std::is_void_v<T>)
       size.add(*value);
   }
-  static void encode(Encoder& to, const Expected& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const Expected& value) {
     to.write(value.has_value());
     if (!value)
       to.write(value.error());

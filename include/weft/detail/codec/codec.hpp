@@ -9,6 +9,7 @@
 #include "weft/detail/codec/check.hpp"
 #include "weft/detail/codec/choices.hpp"
 #include "weft/detail/codec/composites.hpp"
+#include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/codec/keyed.hpp"
 #include "weft/detail/codec/scalars.hpp"
 #include "weft/detail/codec/sequences.hpp"
@@ -44,16 +45,31 @@ std::size_t encoded_size(const Ts&... values) {
   }
 }
 
-/// Writes exactly encoded_size(values...) bytes to `to`, the first byte of the message; allocates nothing.
-/// The message should begin at an address that is a multiple of 8, here and at the reader, so that views need
-/// no copy.
+/// Writes the values of a message into `size` bytes at `to`, beside `runs`.
 template <typename... Ts>
-void encode_to(std::byte* to, const Ts&... values) {
+void encode_message(std::byte* to, std::size_t size, LentRuns* runs, const Ts&... values) {
+  BasicEncoder<runs_hooks<Ts...>()> encoder{to, size, runs};
+  encoder.write(values...);
+  if constexpr (codec_detail::additions_count<Ts...> != 0) codec_detail::encode_additions(encoder, values...);
+  encoder.end();
+}
+
+/// Writes `values` to `to`, the first byte of the message; `size` is what encoded_size() returned for them.
+/// Throws what hooks throw, and std::logic_error if hooks write another number of bytes than they counted:
+/// nothing is written past the message. Allocates nothing. The message should begin at an address that is a
+/// multiple of 8, here and at the reader, so that views need no copy.
+template <typename... Ts>
+void encode_to(std::byte* to, std::size_t size, const Ts&... values) {
   if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
-    Encoder encoder{to};
-    encoder.write(values...);
-    if constexpr (codec_detail::additions_count<Ts...> != 0)
-      codec_detail::encode_additions(encoder, values...);
+    encode_message(to, size, nullptr, values...);
+  }
+}
+/// The same for values whose encoding runs no hooks, so that their size need not be known.
+template <typename... Ts>
+  requires(!runs_hooks<Ts...>())
+void encode_plain_to(std::byte* to, const Ts&... values) {
+  if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
+    encode_message(to, 0, nullptr, values...);
   }
 }
 
@@ -74,12 +90,16 @@ void find_runs(LentRuns& runs, const Ts&... values) {
 }
 
 /// Writes what encode_to() writes, but for `runs`, which find_runs() filled for the same values, and which
-/// have their places afterwards.
+/// have their places afterwards; `size` does not count them.
 template <typename... Ts>
-void encode_around(std::byte* to, LentRuns& runs, const Ts&... values) {
-  Encoder encoder{to, runs};
-  encoder.write(values...);
-  if constexpr (codec_detail::additions_count<Ts...> != 0) codec_detail::encode_additions(encoder, values...);
+void encode_around(std::byte* to, std::size_t size, LentRuns& runs, const Ts&... values) {
+  encode_message(to, size, &runs, values...);
+}
+/// The same for values whose encoding runs no hooks, so that their size need not be known.
+template <typename... Ts>
+  requires(!runs_hooks<Ts...>())
+void encode_plain_around(std::byte* to, LentRuns& runs, const Ts&... values) {
+  encode_message(to, 0, &runs, values...);
 }
 
 /// Reads `out...` from `message`, which must be a complete message that encode_to() wrote for values of the

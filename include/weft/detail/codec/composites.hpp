@@ -20,7 +20,8 @@ struct MembersCodec {
   static void encoded_size(Sizer& size, const T& value) {
     visit_members(value, [&size](const auto&... members) { size.add(members...); });
   }
-  static void encode(Encoder& to, const T& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
     if constexpr (is_plain_to_encode<T>)
       to.write_bytes(&value, sizeof value);
     else
@@ -54,7 +55,8 @@ struct Codec<T, Kind::kTuple> : MembersCodec<T> {};
 template <typename T>
 struct Codec<T, Kind::kCompatible> {
   static void encoded_size(Sizer&, const T&) {}
-  static void encode(Encoder&, const T&) {}
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>&, const T&) {}
   static bool decode(Decoder&, T&) { return true; }
   static constexpr void append_schema(SchemaWriter& to) {
     to.put("+v");
@@ -84,7 +86,8 @@ struct Codec<T, Kind::kUserWire> {
   static void encoded_size(Sizer& size, const T& value) {
     size.without_runs([&] { size.add(static_cast<const Wire&>(Traits::to_wire(value))); });
   }
-  static void encode(Encoder& to, const T& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
     static_assert(
         SendsWholeNumber<Traits, T>,
         "weft cannot encode this type: its CodecTraits::to_wire() returns a number that CodecTraits::Wire "

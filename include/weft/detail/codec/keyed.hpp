@@ -67,7 +67,10 @@ struct Codec<T, Kind::kSet> {
   using Key = typename T::key_type;
 
   static void encoded_size(Sizer& size, const T& keys) { size_elements<Key>(size, keys); }
-  static void encode(Encoder& to, const T& keys) { encode_elements<Key>(to, keys); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& keys) {
+    encode_elements<Key>(to, keys);
+  }
   static bool decode(Decoder& from, T& out) {
     std::uint32_t count;
     if (!from.read_count(count, facts<Key>.size_min, wire_alignment<Key>)) return false;
@@ -105,7 +108,8 @@ struct Codec<T, Kind::kMap> {
       size.leave();
     }
   }
-  static void encode(Encoder& to, const T& entries) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& entries) {
     to.write_count(entries.size());
     to.align(kAlignment);
     for (const auto& [key, value] : entries) to.write(key, value);

@@ -30,7 +30,10 @@ constexpr void append_number_schema(SchemaWriter& to) {
 template <typename T>
 struct Codec<T, Kind::kNumber> {
   static void encoded_size(Sizer& size, const T&) { size.skip(sizeof(T)); }
-  static void encode(Encoder& to, const T& value) { to.write_number(value); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
+    to.write_number(value);
+  }
   static bool decode(Decoder& from, T& out) { return from.read_number(out); }
   static constexpr void append_schema(SchemaWriter& to) { append_number_schema<T>(to); }
 };
@@ -38,7 +41,10 @@ struct Codec<T, Kind::kNumber> {
 template <>
 struct Codec<bool, Kind::kBool> {
   static void encoded_size(Sizer& size, const bool&) { size.skip(1); }
-  static void encode(Encoder& to, const bool& value) { to.write_number(static_cast<std::uint8_t>(value)); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const bool& value) {
+    to.write_number(static_cast<std::uint8_t>(value));
+  }
   static bool decode(Decoder& from, bool& out) { return from.read_flag(out); }
   static constexpr void append_schema(SchemaWriter& to) { to.put("bool"); }
 };
@@ -50,7 +56,8 @@ struct Codec<T, Kind::kLongDouble> {
   static constexpr bool kX87 = __LDBL_MANT_DIG__ == 64;
 
   static void encoded_size(Sizer& size, const T&) { size.skip(16); }
-  static void encode(Encoder& to, const T& value) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
     std::uint64_t words[2] = {0, 0};
     std::memcpy(words, &value, kX87 ? 10 : 16);
     if constexpr (kX87) {
@@ -81,7 +88,10 @@ template <typename T>
 struct Codec<T, Kind::kEnum> {
   using Number = std::underlying_type_t<T>;
   static void encoded_size(Sizer& size, const T&) { size.skip(sizeof(T)); }
-  static void encode(Encoder& to, const T& value) { to.write(static_cast<Number>(value)); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
+    to.write(static_cast<Number>(value));
+  }
   static bool decode(Decoder& from, T& out) {
     Number number;
     if (!from.read(number)) return false;
@@ -95,7 +105,10 @@ template <typename T>
 struct Codec<T, Kind::kDuration> {
   using Rep = typename T::rep;
   static void encoded_size(Sizer& size, const T& value) { size.add(value.count()); }
-  static void encode(Encoder& to, const T& value) { to.write(value.count()); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
+    to.write(value.count());
+  }
   static bool decode(Decoder& from, T& out) {
     Rep ticks{};
     if (!from.read(ticks)) return false;
@@ -117,7 +130,10 @@ template <typename T>
 struct Codec<T, Kind::kTimePoint> {
   using Since = typename T::duration;
   static void encoded_size(Sizer& size, const T& value) { size.add(value.time_since_epoch()); }
-  static void encode(Encoder& to, const T& value) { to.write(value.time_since_epoch()); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& value) {
+    to.write(value.time_since_epoch());
+  }
   static bool decode(Decoder& from, T& out) {
     Since since{};
     if (!from.read(since)) return false;
@@ -143,7 +159,8 @@ struct Codec<T, Kind::kTimePoint> {
 template <>
 struct Codec<std::monostate, Kind::kEmpty> {
   static void encoded_size(Sizer&, const std::monostate&) {}
-  static void encode(Encoder&, const std::monostate&) {}
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>&, const std::monostate&) {}
   static bool decode(Decoder&, std::monostate&) { return true; }
   static constexpr void append_schema(SchemaWriter& to) { to.put("{}"); }
 };

@@ -37,8 +37,8 @@ void size_elements(Sizer& size, const C& elements) {
   }
 }
 
-template <typename E, typename C>
-void encode_elements(Encoder& to, const C& elements) {
+template <typename E, typename C, bool kChecked>
+void encode_elements(BasicEncoder<kChecked>& to, const C& elements) {
   to.write_count(elements.size());
   to.align(wire_alignment<E>);
   if constexpr (Contiguous<const C> && is_plain_to_encode<E>) {
@@ -59,7 +59,8 @@ struct Codec<T, Kind::kText> {
     size.count(text.size());
     size.add_run(text.data(), text.size());
   }
-  static void encode(Encoder& to, const T& text) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& text) {
     to.write_count(text.size());
     to.write_run(text.data(), text.size());
   }
@@ -83,7 +84,10 @@ struct Codec<T, Kind::kView> {
   using Element = typename T::value_type;
 
   static void encoded_size(Sizer& size, const T& view) { size_elements<Element>(size, view); }
-  static void encode(Encoder& to, const T& view) { encode_elements<Element>(to, view); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& view) {
+    encode_elements<Element>(to, view);
+  }
   static bool decode(Decoder& from, T& out) {
     std::uint32_t count;
     const std::byte* bytes;
@@ -120,7 +124,10 @@ struct Codec<T, Kind::kSequence> {
   static constexpr std::size_t kDequeBytes = 512;
 
   static void encoded_size(Sizer& size, const T& elements) { size_elements<Element>(size, elements); }
-  static void encode(Encoder& to, const T& elements) { encode_elements<Element>(to, elements); }
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& elements) {
+    encode_elements<Element>(to, elements);
+  }
   static bool decode(Decoder& from, T& out) {
     std::uint32_t count;
     if (!from.read_count(count, facts<Element>.size_min, wire_alignment<Element>)) return false;
@@ -181,7 +188,8 @@ struct Codec<T, Kind::kArray> {
   static void encoded_size(Sizer& size, const T& elements) {
     for (const Element& element : elements) size.add(element);
   }
-  static void encode(Encoder& to, const T& elements) {
+  template <bool kChecked>
+  static void encode(BasicEncoder<kChecked>& to, const T& elements) {
     if constexpr (is_plain_to_encode<T>)
       to.write_bytes(&elements, sizeof elements);
     else

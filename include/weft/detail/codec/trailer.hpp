@@ -96,8 +96,8 @@ void size_additions(Sizer& size, const Ts&... values) {
       values...);
 }
 
-template <typename... Ts>
-void encode_additions(Encoder& to, const Ts&... values) {
+template <bool kChecked, typename... Ts>
+void encode_additions(BasicEncoder<kChecked>& to, const Ts&... values) {
   std::size_t left = additions_sent(values...);
   visit_additions_in_order(
       [&](const auto& addition) {

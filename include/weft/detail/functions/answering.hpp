@@ -26,7 +26,7 @@ void answer_around(Call& call, std::size_t size, LentRuns& runs, const ChunkRef&
   std::byte* const body = call.begin_answer(size, &lent);
   if (body == nullptr) return;
   try {
-    encode_around(body, runs, values...);
+    encode_around(body, size - runs.bytes(), runs, values...);
   } catch (...) {  // a hook of the user's
     call.take_back_answer(body);
     throw;
@@ -91,7 +91,7 @@ template <typename Call, typename... Values>
 void answer_copied(Call& call, std::size_t size, const Values&... values) {
   if (std::byte* body = call.begin_answer(size)) {
     try {
-      encode_to(body, values...);
+      encode_to(body, size, values...);
     } catch (...) {  // a hook of the user's
       call.take_back_answer(body);
       throw;

@@ -228,7 +228,7 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
     if constexpr (kRunsHooks) {
       ahead_.copy_to(to);
     } else {
-      std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+      std::apply([to](const auto&... values) { encode_plain_to(to, values...); }, arguments_);
     }
   }
   void find_runs(LentRuns& runs) const
@@ -246,7 +246,8 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
     if constexpr (kRunsHooks) {
       ahead_.copy_to(to, &runs);
     } else {
-      std::apply([&](const auto&... values) { detail::encode_around(to, runs, values...); }, arguments_);
+      std::apply([&](const auto&... values) { detail::encode_plain_around(to, runs, values...); },
+                 arguments_);
     }
   }
 
@@ -279,7 +280,7 @@ class KeptRequest {
     drop();
     bytes_ = static_cast<std::byte*>(allocate_frame(room(size)));
     size_ = size;
-    encode_to(bytes_, arguments...);
+    encode_to(bytes_, size, arguments...);
     whole_ = true;
   }
   bool is_kept() const noexcept { return whole_; }
@@ -324,7 +325,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
     const Begun begun = Base::begin(nullptr, size);
     if (begun.body != nullptr) {
       try {
-        encode_to(begun.body, arguments...);
+        encode_to(begun.body, size, arguments...);
       } catch (...) {  // a hook of the user's
         return Base::take_back(begun.body);
       }

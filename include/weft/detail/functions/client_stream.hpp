@@ -48,7 +48,7 @@ class StartedStream final : public OpenedStream {
     const Begun begun = OpenedStream::open(size);
     if (begun.body != nullptr) {
       try {
-        encode_to(begun.body, arguments...);
+        encode_to(begun.body, size, arguments...);
       } catch (...) {  // a hook of the user's
         return PendingCall::take_back(begun.body);
       }

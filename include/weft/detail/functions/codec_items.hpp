@@ -28,7 +28,7 @@ struct CodecItems {
 
   static void clear(DecodeArena& arena) noexcept { arena.clear(); }
   static std::size_t bytes(const T& item) { return encoded_size(item); }
-  static void write(std::byte* to, const T& item) { encode_to(to, item); }
+  static void write(std::byte* to, std::size_t bytes, const T& item) { encode_to(to, bytes, item); }
   static std::optional<T> read(Bytes body, DecodeArena& arena, Status& failure) noexcept {
     std::optional<T> item;
     try {

@@ -26,7 +26,7 @@ class EncodedAhead {
   ~EncodedAhead() { drop(); }
 
   /// Encodes `values`, which are not to be destroyed or changed before the last use. Throws what hooks throw,
-  /// and std::bad_alloc.
+  /// std::logic_error if their size changes while they are encoded, and std::bad_alloc.
   template <typename... Values>
   void encode(const Values&... values) {
     encode_sized(encoded_size(values...), values...);
@@ -42,12 +42,13 @@ class EncodedAhead {
       if (size >= LentRuns::kRunBytesMin) runs_ = std::make_unique<LentRuns>();
       if (runs_ != nullptr) find_runs(*runs_, values...);
     }
+    if (lent_bytes() > size) throw_size_changed();
     written_ = size - lent_bytes();
     bytes_ = static_cast<std::byte*>(allocate_frame(room()));
     if (runs_ == nullptr) {
-      encode_to(bytes_, values...);
+      encode_to(bytes_, written_, values...);
     } else {
-      encode_around(bytes_, *runs_, values...);
+      encode_around(bytes_, written_, *runs_, values...);
     }
     is_done_ = true;
   }

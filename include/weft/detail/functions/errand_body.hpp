@@ -35,7 +35,7 @@ std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
             return nullptr;
           }
           auto errand = make(bytes);
-          if (errand != nullptr) encode_to(errand->bytes().body().data(), values...);
+          if (errand != nullptr) encode_to(errand->bytes().body().data(), bytes, values...);
           return errand;
         },
         kept);

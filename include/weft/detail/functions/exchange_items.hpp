@@ -49,7 +49,7 @@ bool write_blocking(ExchangeWriter& items, const typename Format::Item& item,
   std::byte* const body = items.begin_item(bytes, attachment);
   if (body == nullptr) return false;
   try {
-    Format::write(body, item);
+    Format::write(body, bytes, item);
   } catch (...) {  // a hook of the user's
     items.take_back_item();
     throw;

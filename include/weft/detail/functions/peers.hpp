@@ -114,7 +114,7 @@ class Peers {
               return nullptr;
             }
             std::vector<std::byte> body(bytes);
-            detail::encode_to(body.data(), values...);
+            detail::encode_to(body.data(), bytes, values...);
             return std::make_shared<detail::Broadcast>(detail::method_key<M>, options, std::move(body));
           },
           kept);

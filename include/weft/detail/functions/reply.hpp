@@ -35,8 +35,9 @@ class Reply {
 
   void operator()(const R& value) && {
     detail::AnswerBody body;
-    if (!right_.make_answer(detail::encoded_size(value), body)) return;
-    detail::encode_to(body.data(), value);
+    const std::size_t size = detail::encoded_size(value);
+    if (!right_.make_answer(size, body)) return;
+    detail::encode_to(body.data(), size, value);
     right_.send(std::move(body));
   }
   void operator()(Result<R> result) && {

@@ -27,7 +27,7 @@ struct MessageItems {
     const std::size_t size = item.ByteSizeLong();
     return size <= kMessageBytesMax ? size : weft::detail::kUnencodable;
   }
-  static void write(std::byte* to, const Message& item) { write_message(item, to); }
+  static void write(std::byte* to, std::size_t /*bytes*/, const Message& item) { write_message(item, to); }
   static Message* read(Bytes body, Message& message, Status& failure) noexcept {
     read_message(message, body, failure);
     return failure.ok() ? &message : nullptr;

@@ -37,7 +37,8 @@ struct PoolOptions {
   Duration idle_timeout = std::chrono::seconds{30};
   /// The same for connections beyond the average number in use during an `idle_timeout`. Above zero. The pool
   /// looks at its connections at intervals of the shortest of its three times, so that one may be closed
-  /// later by such an interval; a connection is renewed when its own time has come.
+  /// later by such an interval, of a millisecond at least; a connection is renewed when its own time has
+  /// come.
   Duration spare_idle_timeout = std::chrono::seconds{1};
   /// A connection is renewed at an age between three quarters of this and the whole: its calls end in peace,
   /// and another takes its place before. The new one looks its host's name up anew, so that a name that has

@@ -38,7 +38,7 @@ bool send_item(StreamSide& side, const typename Format::Item& item, const Attach
     return false;
   }
   try {
-    Format::write(body, item);
+    Format::write(body, bytes, item);
   } catch (...) {  // a hook of the user's
     side.take_back_item(body, bytes, attachment != nullptr ? attachment->size() : 0);
     throw;
