@@ -71,7 +71,7 @@ class BearerTokenFile final : public BearerToken {
   BearerTokenFile(std::string path, const BearerOptions& options)
       : BearerToken(Secret{}, options.over_plain),
         file_(std::move(path), options.file.look_interval, kTokenBytesReadMax),
-        log_(options.file.logger) {}
+        logger_(detail::logger_or_stderr(options.file.logger)) {}
 
   Result<void> begin() {
     const Result<Secret> text = file_.read();
@@ -81,11 +81,17 @@ class BearerTokenFile final : public BearerToken {
 
   Status before(OutgoingCall& call) override {
     const TimePoint now = Loop::current() != nullptr ? Loop::current()->now() : TimePoint{};
-    const std::lock_guard lock{mutex_};
-    if (file_.is_due(now)) {
-      detail::read_again(file_, now, log_, "token", [this](std::string_view text) { return take(text); });
+    detail::LogLines lines;
+    Status status;
+    {
+      const std::lock_guard lock{mutex_};
+      if (file_.is_due(now)) {
+        detail::read_again(file_, now, lines, "token", [this](std::string_view text) { return take(text); });
+      }
+      status = BearerToken::before(call);
     }
-    return BearerToken::before(call);
+    lines.write_to(logger_);
+    return status;
   }
 
  private:
@@ -97,7 +103,7 @@ class BearerTokenFile final : public BearerToken {
   }
 
   detail::WatchedFile file_;
-  detail::AccessLog log_;
+  Logger& logger_;
   std::mutex mutex_;
 };
 

@@ -4,13 +4,13 @@
 namespace weft::detail {
 
 void AccessLog::taken(std::string_view what, const std::string& path) noexcept {
-  write_line(logger_, LogLevel::kInfo, [&] {
+  lines_.add(LogLevel::kInfo, [&] {
     return "the " + std::string{what} + " in " + path + " has changed, and counts from now on";
   });
 }
 
 void AccessLog::kept(std::string_view what, const std::string& path, const Status& why) noexcept {
-  write_line(logger_, LogLevel::kError, [&] {
+  lines_.add(LogLevel::kError, [&] {
     return "the " + std::string{what} + " in " + path +
            " has changed and is no good, so what it was before still counts: " + why.to_string();
   });
@@ -32,9 +32,13 @@ Result<void> VersionedFile::take(std::string_view text) {
 }
 
 void VersionedFile::look(TimePoint now) noexcept {
-  const std::unique_lock looking{looking_, std::try_to_lock};
-  if (!looking.owns_lock() || !file_.is_due(now)) return;
-  read_again(file_, now, log_, what_, [this](std::string_view text) { return take(text); });
+  LogLines lines;
+  {
+    const std::unique_lock looking{looking_, std::try_to_lock};
+    if (!looking.owns_lock() || !file_.is_due(now)) return;
+    read_again(file_, now, lines, what_, [this](std::string_view text) { return take(text); });
+  }
+  lines.write_to(logger_);
 }
 
 }  // namespace weft::detail

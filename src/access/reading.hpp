@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "access/watched_file.hpp"
-#include "weft/detail/base/log.hpp"
+#include "weft/detail/base/log_lines.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
@@ -22,21 +22,28 @@ namespace weft::detail {
 /// Log of the outcome of changes to a file.
 class AccessLog {
  public:
-  /// Null: stderr_logger().
-  explicit AccessLog(Logger* logger) : logger_(logger != nullptr ? *logger : stderr_logger()) {}
+  explicit AccessLog(LogLines& lines) : lines_(lines) {}
   void taken(std::string_view what, const std::string& path) noexcept;
   void kept(std::string_view what, const std::string& path, const Status& why) noexcept;
 
  private:
-  Logger& logger_;
+  LogLines& lines_;
 };
+
+/// Null: stderr_logger().
+inline Logger& logger_or_stderr(Logger* logger) noexcept {
+  return logger != nullptr ? *logger : stderr_logger();
+}
 
 /// Returns `fault`, which begins with a line's number, with the file's name before it.
 Status fault_in(const std::string& path, const Status& fault) noexcept;
 
-/// Checks `file` and passes changed contents to `take`, which returns their fault, if any; logs the outcome.
+/// Checks `file` and passes changed contents to `take`, which returns their fault, if any. Adds the outcome
+/// to `lines`: the logger may call what holds the caller's lock.
 template <typename Take>
-void read_again(WatchedFile& file, TimePoint now, AccessLog& log, std::string_view what, Take take) noexcept {
+void read_again(WatchedFile& file, TimePoint now, LogLines& lines, std::string_view what,
+                Take take) noexcept {
+  AccessLog log{lines};
   try {
     const std::optional<Result<Secret>> text = file.look(now);
     if (!text) return;
@@ -61,7 +68,7 @@ class VersionedFile {
   VersionedFile(std::string path, const AccessFileOptions& options, std::size_t bytes_max,
                 std::string_view what, Take take)
       : file_(std::move(path), options.look_interval, bytes_max),
-        log_(options.logger),
+        logger_(logger_or_stderr(options.logger)),
         what_(what),
         take_(std::move(take)) {}
 
@@ -82,7 +89,7 @@ class VersionedFile {
   void look(TimePoint now) noexcept;
 
   WatchedFile file_;
-  AccessLog log_;
+  Logger& logger_;
   const std::string_view what_;
   std::mutex looking_;
   Take take_;

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "naming/deferred_log.hpp"
 #include "naming/judged_list.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/coro/event.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/naming/endpoint.hpp"
 #include "weft/detail/naming/name_options.hpp"
+#include "weft/detail/runtime/deferred_log.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
 

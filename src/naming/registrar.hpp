@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "naming/deferred_log.hpp"
 #include "naming/etcd_hosts.hpp"
 #include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
@@ -13,6 +12,7 @@
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/limits/backoff.hpp"
 #include "weft/detail/naming/name_registration.hpp"
+#include "weft/detail/runtime/deferred_log.hpp"
 
 namespace weft::detail {
 

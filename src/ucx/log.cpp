@@ -36,7 +36,7 @@ ucs_log_func_rc_t hand_over(const char* /*file*/, unsigned /*line*/, const char*
   va_copy(copy, arguments);
   static_cast<void>(std::vsnprintf(text.data() + kPrefix, text.size() - kPrefix, format, copy));
   va_end(copy);
-  logger->write(level_of(level), text.data());
+  weft::detail::write_line(*logger, level_of(level), [&] { return std::string{text.data()}; });
   return UCS_LOG_FUNC_RC_STOP;
 }
 

@@ -125,10 +125,10 @@ Task<void> LoopStates::live() {
 }
 
 void LoopStates::on_timer() {
+  loop_.arm(*this, loop_.now() + kLongEnd);
   write_line(logger_, LogLevel::kWarning, [this] {
     return "the server waits for close() of the " + name_of(states_.back()->type()) + " of a loop to end";
   });
-  loop_.arm(*this, loop_.now() + kLongEnd);
 }
 
 Task<Status> LoopStates::make(LoopStateKind& kind) {

@@ -7,6 +7,7 @@
 
 #include "calls/gate/method_table.hpp"
 #include "calls/terms/fault_log.hpp"
+#include "weft/detail/base/log_lines.hpp"
 
 namespace weft::detail {
 
@@ -107,14 +108,6 @@ void ServerShard::on_session_room(Session& session) {
 }
 
 void ServerShard::on_session_closed(Session& session, const Status& why) {
-  const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
-  if (is_disagreement(why)) {
-    note_disagreement(setup_.faults, session, why);
-  } else if (!common && !breach_of(why)) {
-    write_line(setup_.logger, LogLevel::kInfo, [&] {
-      return "connection of " + session.connection().remote_endpoint() + " closed: " + why.to_string();
-    });
-  }
   setup_.connections.fetch_sub(1, std::memory_order_relaxed);
   if (session.seat().is_counted()) {
     place_->left(session);
@@ -122,6 +115,16 @@ void ServerShard::on_session_closed(Session& session, const Status& why) {
   }
   graveyard_.take_over(session);
   reap();
+  log_end(session, why);
+}
+
+void ServerShard::log_end(Session& session, const Status& why) noexcept {
+  const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
+  if (is_disagreement(why)) return note_disagreement(setup_.faults, session, why);
+  if (common || breach_of(why)) return;
+  write_line(setup_.logger, LogLevel::kInfo, [&] {
+    return "connection of " + session.connection().remote_endpoint() + " closed: " + why.to_string();
+  });
 }
 
 void ServerShard::reap() {
@@ -151,13 +154,8 @@ void ServerShard::shorten_grace(TimePoint ends) {
 }
 
 void ServerShard::on_timer() {
-  const Duration next = forced_ ? kHeldCallReport : kFirstHeldCallReport;
-  if (!forced_) {
-    end_by_force();
-  } else {
-    report_held_calls();
-  }
-  setup_.loop.arm(*this, setup_.loop.now() + next);
+  setup_.loop.arm(*this, setup_.loop.now() + (forced_ ? kHeldCallReport : kFirstHeldCallReport));
+  forced_ ? report_held_calls() : end_by_force();
 }
 
 void ServerShard::end_by_force() {
@@ -168,13 +166,16 @@ void ServerShard::end_by_force() {
   });
 }
 
+// The logger may drop a Reply, and so end calls of the list.
 void ServerShard::report_held_calls() {
-  host_.orphans.for_each([this](ServedCall& call) {
-    write_line(setup_.logger, LogLevel::kWarning, [&] {
+  LogLines lines;
+  host_.orphans.for_each([&lines](ServedCall& call) {
+    lines.add(LogLevel::kWarning, [&] {
       return "the server waits for a handler of '" + std::string{call.method().key.name} +
              "' to end, or for its Reply to be used or dropped";
     });
   });
+  lines.write_to(setup_.logger);
 }
 
 void ServerShard::check_stopped() {

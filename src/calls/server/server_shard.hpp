@@ -74,6 +74,7 @@ class ServerShard final : private SessionOwner, private Timer {
   void shorten_grace(TimePoint ends);
   void end_by_force();
   void report_held_calls();
+  void log_end(Session& session, const Status& why) noexcept;
 
   Setup setup_;
   CallsHost host_;

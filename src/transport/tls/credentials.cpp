@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/credentials.hpp"
 
+#include <new>
 #include <utility>
 
 #include "transport/tls/context.hpp"
 #include "transport/tls/fitness.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/tls_credentials.hpp"
 
 namespace weft {
@@ -63,25 +65,30 @@ constexpr Duration kBetweenReminders = std::chrono::hours{1};
 }  // namespace
 
 Result<std::shared_ptr<ServerNames>> Credentials::server(TimePoint now) {
-  look(now);
-  auto names = get_or_make(reading_, mutex_, server_, [this] {
+  LogLines lines;
+  look(now, lines);
+  auto names = get_or_make(reading_, mutex_, server_, [&] {
     if (marks_.empty()) marks_ = FileMarks{options_};
     auto made = make_server_contexts(options_);
-    if (made.ok()) warn(fitness(*made));
+    if (made.ok()) warn(fitness(*made), lines);
     return made;
   });
   if (names.ok()) (*names)->ticket_keys().see(now);
+  write(std::move(lines));
   return names;
 }
 
 Result<std::shared_ptr<ClientContext>> Credentials::client(TimePoint now) {
-  look(now);
-  return get_or_make(reading_, mutex_, client_, [this] {
+  LogLines lines;
+  look(now, lines);
+  auto context = get_or_make(reading_, mutex_, client_, [&] {
     if (marks_.empty()) marks_ = FileMarks{options_};
     auto made = make_client_context(options_);
-    if (made.ok()) warn(fitness(*made));
+    if (made.ok()) warn(fitness(*made), lines);
     return made;
   });
+  write(std::move(lines));
+  return context;
 }
 
 bool Credentials::look_is_due(TimePoint now) {
@@ -92,7 +99,7 @@ bool Credentials::look_is_due(TimePoint now) {
   return true;
 }
 
-void Credentials::look(TimePoint now) {
+void Credentials::look(TimePoint now, LogLines& lines) {
   if (!look_is_due(now)) return;
   const std::unique_lock once{reading_, std::try_to_lock};
   if (!once.owns_lock()) return;
@@ -101,28 +108,41 @@ void Credentials::look(TimePoint now) {
   if (changed && marks != seen_ && marks.may_be_half_written_since(marks_)) {
     seen_ = std::move(marks);
   } else if (changed || now >= retry_at_) {
-    const bool mends = load().retry() == Retry::kBackoff;
+    const bool mends = load(lines).retry() == Retry::kBackoff;
     retry_at_ = mends ? now + kBetweenReads : TimePoint::max();
   }
-  say(now);
+  say(now, lines);
 }
 
-void Credentials::say(TimePoint now) {
+void Credentials::say(TimePoint now, LogLines& lines) {
   const Status failure = last_failure();
   if (failure.ok()) return said_.clear();
   if (options_.logger == nullptr || (said_at_ != TimePoint{} && now - said_at_ < kBetweenFaultLines)) return;
   std::string text = failure.to_string();
   if (text == said_ && now - said_at_ < kBetweenReminders) return;
-  write_line(*options_.logger, LogLevel::kError,
-             [&] { return "TLS: files have changed and are not good, so the last good ones stay: " + text; });
+  lines.add(LogLevel::kError,
+            [&] { return "TLS: files have changed and are not good, so the last good ones stay: " + text; });
   said_ = std::move(text);
   said_at_ = now;
 }
 
-void Credentials::warn(const Status& fitness) const {
-  if (fitness.ok() || options_.logger == nullptr) return;
-  write_line(*options_.logger, LogLevel::kWarning,
-             [&] { return "TLS: connections will fail: " + fitness.to_string(); });
+void Credentials::warn(const Status& fitness, LogLines& lines) {
+  if (fitness.ok()) return;
+  lines.add(LogLevel::kWarning, [&] { return "TLS: connections will fail: " + fitness.to_string(); });
+}
+
+// Lines that a loop has not yet written when the last user of the credentials ends are dropped, since the
+// logger needs to live no longer.
+void Credentials::write(LogLines lines) noexcept {
+  if (options_.logger == nullptr || lines.empty()) return;
+  Loop* const loop = Loop::current();
+  if (loop == nullptr || !loop->in_turn()) return lines.write_to(*options_.logger);
+  try {
+    loop->post([weak = weak_from_this(), lines = std::move(lines)]() mutable {
+      if (const auto self = weak.lock()) lines.write_to(*self->options_.logger);
+    });
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): last_failure() still tells it
+  }
 }
 
 Status Credentials::last_failure() noexcept {
@@ -131,12 +151,18 @@ Status Credentials::last_failure() noexcept {
 }
 
 Status Credentials::reload() {
-  const std::lock_guard once{reading_};
-  return load();
+  LogLines lines;
+  Status status;
+  {
+    const std::lock_guard once{reading_};
+    status = load(lines);
+  }
+  write(std::move(lines));
+  return status;
 }
 
 // The marks are from before the reading: a change meanwhile is seen by the next look.
-Status Credentials::load() {
+Status Credentials::load(LogLines& lines) {
   FileMarks marks{options_};
   std::shared_ptr<ServerNames> server;
   std::shared_ptr<ClientContext> client;
@@ -148,7 +174,7 @@ Status Credentials::load() {
   Status doubt;
   Status status = renew(server, [this] { return make_server_contexts(options_); }, doubt);
   if (status.ok()) status = renew(client, [this] { return make_client_context(options_); }, doubt);
-  if (status.ok()) warn(doubt);
+  if (status.ok()) warn(doubt, lines);
   marks_ = std::move(marks);
   Tally::count(status.ok() ? tally_.reloads : tally_.reloads_failed);
   const std::lock_guard lock{mutex_};

@@ -9,15 +9,20 @@
 #include "transport/tls/file_marks.hpp"
 #include "transport/tls/server_names.hpp"
 #include "transport/tls/tally.hpp"
+#include "weft/detail/base/log_lines.hpp"
 #include "weft/detail/base/result.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/transport/tls.hpp"
 
 namespace weft::detail::tls {
 
-/// Contents of what TlsOptions name: for servers and for clients, each when it is first asked for. Any
-/// thread.
-class Credentials {
+/// Contents of what TlsOptions name: for servers and for clients, each when it is first asked for. Thread:
+/// any.
+///
+/// No lock is held while the logger is called, which may ask for the same credentials. In a turn of a loop
+/// the loop writes the lines afterwards, because the logger may also end the caller: the client that
+/// connects.
+class Credentials : public std::enable_shared_from_this<Credentials> {
  public:
   explicit Credentials(TlsOptions options) : options_(std::move(options)) {}
 
@@ -35,12 +40,14 @@ class Credentials {
   Status last_failure() noexcept;
 
  private:
-  void look(TimePoint now);
-  Status load();
+  void look(TimePoint now, LogLines& lines);
+  Status load(LogLines& lines);
   bool look_is_due(TimePoint now);
-  /// Logs last_failure() once, then once an hour while it lasts; two different ones at least a second apart.
-  void say(TimePoint now);
-  void warn(const Status& fitness) const;
+  /// Adds last_failure() to `lines` once, then once an hour while it lasts; two different ones at least a
+  /// second apart.
+  void say(TimePoint now, LogLines& lines);
+  static void warn(const Status& fitness, LogLines& lines);
+  void write(LogLines lines) noexcept;
 
   const TlsOptions options_;
   Tally tally_;

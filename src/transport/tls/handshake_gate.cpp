@@ -37,11 +37,11 @@ void HandshakeGate::note(TimePoint now) noexcept {
   Logger* const logger = credentials_->options().logger;
   if (logger == nullptr || now < next_line_) return;
   next_line_ = now + kBetweenLines;
+  const std::uint64_t refused = std::exchange(refused_, 0);
   write_line(*logger, LogLevel::kWarning, [&] {
-    return url_ + ": " + std::to_string(refused_) +
+    return url_ + ": " + std::to_string(refused) +
            " connections were closed, because more came than TlsOptions::handshake_rate allows";
   });
-  refused_ = 0;
 }
 
 }  // namespace weft::detail::tls

@@ -40,7 +40,7 @@ Result<std::shared_ptr<SharedWorker>> SharedWorker::make(Loop& loop, std::shared
 
 SharedWorker::SharedWorker(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options)
     : loop_(loop),
-      logger_(options.logger),
+      log_(loop, *options.logger),
       lent_max_(options.error_mode == UcxErrorMode::kPeer ? kLentMessagesMax : 0),
       worker_(std::move(worker)),
       random_(std::random_device{}()) {}
@@ -112,7 +112,7 @@ void SharedWorker::on_timer() {
   seemed_stuck_ = seems_stuck() ? seemed_stuck_ + 1 : 0;
   if (seemed_stuck_ == 0) return;
   if (seemed_stuck_ >= kStuckAfter) {
-    write_line(*logger_, LogLevel::kWarning, [] {
+    log_.write(LogLevel::kWarning, [] {
       return std::string{
           "ucx: a peer has left a message unfinished in shared memory, behind which nothing can be received: "
           "the connections of this worker end and are made again by another one"};
@@ -163,7 +163,7 @@ void SharedWorker::note_stray(std::size_t header_bytes) noexcept {
   const char* what = header_bytes == kActiveMessageHeaderBytes
                          ? "no connection of this process, or another version"
                          : "another protocol";
-  write_line(*logger_, LogLevel::kWarning, [&] {
+  log_.write(LogLevel::kWarning, [&] {
     return "ucx: dropped an active message of " + std::string{what} + " (" + std::to_string(strays_) +
            " so far)";
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transport/ucx/active_message.hpp"
+#include "weft/detail/runtime/deferred_log.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/ucx.hpp"
@@ -83,7 +84,8 @@ class SharedWorker final : private ChunkLender,
   void on_chunk_returned(MutableBytes memory) noexcept override;
 
   Loop& loop_;
-  Logger* const logger_;
+  /// Written from the loop: inside of UCX the logger could not end the worker.
+  DeferredLog log_;
   const std::size_t lent_max_;
   std::size_t lent_ = 0;
   /// Keeps itself while something is lent.

@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "weft/detail/runtime/loop.hpp"
-
 namespace weft::detail::verbs_carrier {
 
 namespace {
@@ -32,7 +30,7 @@ void DeviceReports::log(const TextMaker& make_text) noexcept {
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kLogInterval;
-  write_line(logger_, LogLevel::kWarning, [&] {
+  log_.write(LogLevel::kWarning, [&] {
     return std::string{"verbs: "}.append(device_->name()).append(" reports: ").append(make_text());
   });
 }

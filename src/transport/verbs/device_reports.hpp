@@ -4,18 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "weft/detail/base/log.hpp"
 #include "weft/detail/base/text_maker.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/runtime/deferred_log.hpp"
 #include "weft/detail/verbs/device.hpp"
 #include "weft/detail/verbs/device_events.hpp"
-
-namespace weft {
-class Loop;
-}  // namespace weft
-
-namespace weft::detail {}
 
 namespace weft::detail::verbs_carrier {
 
@@ -24,17 +18,17 @@ namespace weft::detail::verbs_carrier {
 class DeviceReports {
  public:
   DeviceReports(Loop& loop, std::shared_ptr<verbs::Device> device, Logger& logger) noexcept
-      : loop_(loop), device_(std::move(device)), logger_(logger) {}
+      : loop_(loop), device_(std::move(device)), log_(loop, logger) {}
 
   /// Errors: the loop watches the device already, or the system gives nothing to watch it with.
   Status start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event);
-  /// A line less is written where there is no memory for it, or the logger throws.
+  /// Written from the loop, because the logger may end the connections that use the device.
   void log(const TextMaker& make_text) noexcept;
 
  private:
   Loop& loop_;
   const std::shared_ptr<verbs::Device> device_;
-  Logger& logger_;
+  DeferredLog log_;
   std::unique_ptr<verbs::DeviceEvents> events_;
   TimePoint quiet_until_{};
 };

@@ -10,7 +10,8 @@ namespace weft::ucx {
 ///
 /// Applies to the whole process, including other users of UCX in it, so main should call it, and before the
 /// first context to receive all messages. `logger` must live as long as UCX is used. It is called by any
-/// thread, also by threads of UCX and from inside UCX, so it must not call UCX. Thread: any.
+/// thread, also by threads of UCX and from inside UCX, so it must call neither UCX nor
+/// Weft. Exceptions that it throws are dropped. Thread: any.
 void log_to(Logger* logger);
 
 }  // namespace weft::ucx

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <deque>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/detail/base/log.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -43,14 +43,14 @@ class DeferredLog final : private Ready {
   static void write_first(Ready* node) noexcept {
     auto& self = *static_cast<DeferredLog*>(node);
     Line line = std::move(self.lines_.front());
-    self.lines_.pop_front();
+    self.lines_.erase(self.lines_.begin());
     if (!self.lines_.empty()) self.loop_.schedule(self);
     write_line(self.logger_, line.level, [&line] { return std::move(line.text); });
   }
 
   Loop& loop_;
   Logger& logger_;
-  std::deque<Line> lines_;
+  std::vector<Line> lines_;
 };
 
 }  // namespace weft::detail
