@@ -8,7 +8,8 @@ Prints the mutants that no test noticed. Mutants that change no behaviour are li
 and others stand in for them. The whole check of the project does not include a run: it takes an hour on two cores.
 
     tests/mutation/run.py                   100 mutants, the copy and the results in build/mutation
-    tests/mutation/run.py --only 17 23      these mutants of the same choice again, after a test was added
+    tests/mutation/run.py --only 1713223 "put_items.cpp: statement left out: state_"
+                                            these mutants, chosen or not, by number or by part of their text
     tests/mutation/run.py --source COPY --binary COPY/build/release
                                             the mutants in COPY, a copy of the project with a complete build:
                                             only changed files are compiled again
@@ -79,21 +80,35 @@ def read_equivalent() -> dict[str, str]:
     return reasons
 
 
+def of_groups() -> list[list[sites.Site]]:
+    """All mutants of each group."""
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.?pp"))
+    return [
+        [site for path in files if re.fullmatch(pattern, path) for site in sites.find_sites(path, (ROOT / path).read_text())]
+        for pattern in GROUPS.values()
+    ]
+
+
+def find(only: list[str]) -> list[sites.Site]:
+    """The mutants with these numbers, or with these parts of their identities."""
+    every = {site.number(): site for group in of_groups() for site in group}
+    found: dict[int, sites.Site] = {}
+    for wanted in only:
+        of_it = {number: site for number, site in every.items() if wanted == str(number) or wanted in site.identity()}
+        if not of_it:
+            sys.exit(f"no mutant is {wanted}")
+        found |= of_it
+    return list(found.values())
+
+
 def choose(count: int, seed: int, without: set[str]) -> list[sites.Site]:
     """The same number of mutants of each group, as far as a group has enough of them.
 
     A mutant's place in the order of its group depends on its own code alone, so that a change elsewhere changes little.
     """
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.?pp"))
     chosen: list[sites.Site] = []
-    for at, pattern in enumerate(GROUPS.values()):
-        of_group = [
-            site
-            for path in files
-            if re.fullmatch(pattern, path)
-            for site in sites.find_sites(path, (ROOT / path).read_text())
-            if site.identity() not in without
-        ]
+    for at, group in enumerate(of_groups()):
+        of_group = [site for site in group if site.identity() not in without]
         of_group.sort(key=lambda site: hashlib.sha256(f"{seed} {site.identity()}".encode()).digest())
         chosen += of_group[: (count - len(chosen)) // (len(GROUPS) - at)]
     return chosen
@@ -236,17 +251,20 @@ def main() -> int:
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build" / "mutation" / "results.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
     parser.add_argument("--at-once", type=int, default=1, help="mutants that run at once")
-    parser.add_argument("--only", type=int, nargs="*", help="run these mutants of the choice alone")
+    parser.add_argument("--only", nargs="+", help="run these mutants alone: numbers, or parts of the texts in --list")
     parser.add_argument("--list", action="store_true", help="print the chosen mutants and end")
     options = parser.parse_args()
 
     equivalent = read_equivalent()
     if without_reason := [identity for identity, reason in equivalent.items() if not reason]:
         sys.exit("equivalent.txt gives no reason for:\n" + "\n".join(without_reason))
-    mutants = dict(enumerate(choose(options.mutants, options.seed, set(equivalent))))
+    chosen = find(options.only) if options.only else choose(options.mutants, options.seed, set(equivalent))
+    mutants = {site.number(): site for site in chosen}
+    if len(mutants) != len(chosen):
+        sys.exit("two mutants have the same number")
     if options.list:
         for number, site in mutants.items():
-            print(number, site.text())
+            print(number, site.identity())
         return 0
     print(f"building {len(mutants)} mutants in {options.source}", flush=True)
     options.source.mkdir(parents=True, exist_ok=True)
@@ -254,18 +272,17 @@ def main() -> int:
     programs = measure(programs_of(options.binary.resolve()), options.results.with_name("timings.json"))
     print(f"{len(programs)} programs take {sum(program.took for program in programs):.0f} s without a mutant", flush=True)
 
-    chosen = [number for number in mutants if options.only is None or number in options.only]
-    results = {number: {"mutant": mutants[number].text(), "noticed": ""} for number in chosen}
+    results = {number: {"mutant": site.text(), "noticed": ""} for number, site in mutants.items()}
     # Program by program, so that the slow ones run for few mutants.
     with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         for program in programs:
-            left = [number for number in chosen if not results[number]["noticed"]]
+            left = [number for number in results if not results[number]["noticed"]]
             for number, failed in zip(left, pool.map(program.notice, left)):
                 if failed:
                     results[number]["noticed"] = f"{program.path.name}: {failed}"
                     print(f"{number} {mutants[number].text()} -> {results[number]['noticed']}", flush=True)
             left = [number for number in left if not results[number]["noticed"]]
-            print(f"after {program.path.name} {len(left)} of {len(chosen)} are not noticed", flush=True)
+            print(f"after {program.path.name} {len(left)} of {len(results)} are not noticed", flush=True)
             options.results.write_text(json.dumps(results, indent=1))
 
     survivors = [f"{number} {result['mutant']}" for number, result in sorted(results.items()) if not result["noticed"]]

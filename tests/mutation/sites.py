@@ -7,6 +7,7 @@ number in the environment of the process turns one of them on.
 """
 
 import dataclasses
+import hashlib
 import re
 
 SWITCH = "::weft_mutation::is_on"
@@ -36,6 +37,10 @@ class Site:
     code: str
     # How many sites of the same kind and code come before it in the file.
     nth: int = 0
+
+    def number(self) -> int:
+        """Depends on the identity alone, so the number stays when other mutants are listed as equivalent."""
+        return int.from_bytes(hashlib.sha256(self.identity().encode()).digest()[:4], "big") >> 1
 
     def identity(self) -> str:
         """Stays the same while other lines of the file change."""

@@ -153,6 +153,23 @@ TEST_F(Interceptors, HearThatACallerGaveUpAndThatAConnectionIsGone) {
   EXPECT_NE(lines.back(), "outer after work: OK");
 }
 
+TEST_F(Interceptors, HearThatAConnectionWasLostBeforeTheHandlerRan) {
+  const Buffer attachment = blob(64 << 20);
+  CallOptions options;
+  options.attachment = attachment.bytes();
+  auto lost = world().client(1).start<&SlowThing::take>(options, 1);
+  while (lines.size() < 2 && world().step()) {
+  }
+  EXPECT_THAT(lines, ElementsAre("outer before take", "inner before take"));
+  lost = {};
+  world().lose_client(1);
+  world().pass(1ms);
+  EXPECT_EQ(world().thing.runs, 0);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[2], "inner after take: UNAVAILABLE");
+  EXPECT_EQ(lines[3], "outer after take: UNAVAILABLE");
+}
+
 /// The caller, as an interceptor found it.
 struct User {
   std::string name;
