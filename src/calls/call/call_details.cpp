@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "calls/call/client_pass.hpp"
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/terms/transfer_progress.hpp"
 
@@ -70,7 +70,7 @@ void CallDetails::served(std::size_t body_bytes) const noexcept {
   if (options.progress != nullptr && !attachment_.is_taken_early()) options.progress->all_sent();
 }
 
-Landing CallDetails::land(std::size_t bytes, Session& session) {
+Landing CallDetails::land(std::size_t bytes, SessionLink& link) {
   if (!landing_refusal_.ok()) [[unlikely]] {
     landing_refusal_ = Status{};
   }
@@ -81,18 +81,18 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
     return Landing::skip();
   }
   if (lands_ahead) return Landing::into(answer_attachment.mutable_bytes());
-  const RpcLimits& limits = session.limits();
+  const RpcLimits& limits = link.limits();
   if (bytes > limits.unrequested_attachment_bytes_max) {
     landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
                                   "the unrequested attachment", kNameLanding);
     return Landing::skip();
   }
-  const bool is_short = session.connection().capabilities().comes_whole(bytes);
-  if (is_short && make_short(bytes, *session.setup().host.memory)) {
+  const bool is_short = link.connection().capabilities().comes_whole(bytes);
+  if (is_short && make_short(bytes, link.memory())) {
     return Landing::into(answer_attachment.mutable_bytes());
   }
-  Result<Buffer> buffer = session.connection().landing_memory(bytes);
-  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.setup().host.memory->shared());
+  Result<Buffer> buffer = link.connection().landing_memory(bytes);
+  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), link.memory().shared());
   if (!buffer.ok()) {
     landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
     return Landing::skip();

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "calls/session/call_path.hpp"
+#include "calls/call/call_path.hpp"
 
 namespace weft::detail {
 

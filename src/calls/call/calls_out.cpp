@@ -7,8 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "calls/session/call_path.hpp"
-#include "calls/session/session_streams.hpp"
+#include "calls/call/call_path.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/terms/transfer_progress.hpp"
 
@@ -58,7 +57,7 @@ Status misused(std::string_view option, std::string_view why) {
                      std::to_string(least) + ", or send less at once");
 }
 
-Status check_call_options(const CallOptions& options, std::size_t bytes, Session& session) {
+Status check_call_options(const CallOptions& options, std::size_t bytes, SessionLink& link) {
   if (options.progress != nullptr && options.progress->is_taken()) [[unlikely]] {
     return misused("progress", "it counts for another call that is under way; give each call its own");
   }
@@ -66,14 +65,14 @@ Status check_call_options(const CallOptions& options, std::size_t bytes, Session
     return no_rate("landing_rate", options.landing_rate);
   }
   std::uint64_t rate = options.attachment_rate;
-  const OutgoingTransfers& transfers = session.transfers();
+  const OutgoingTransfers& transfers = link.transfers();
   const std::uint64_t of_all = transfers.rate_max();
   if ((rate | of_all) == 0) [[likely]] {
     return {};
   }
   if (rate <= Pace::kRateMax && !transfers.splits(bytes)) return {};
   if (rate == 0 || (of_all != 0 && of_all < rate && rate <= Pace::kRateMax)) rate = of_all;
-  return check_attachment_rate(rate, transfers.least_rate(bytes, session.limits().frame_timeout));
+  return check_attachment_rate(rate, transfers.least_rate(bytes, link.limits().frame_timeout));
 }
 
 /// Gives where the arguments begin.
@@ -86,9 +85,9 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 }
 
 // OutgoingTransfers limits the number of copied pieces of an attachment that is sent in pieces.
-[[gnu::cold, gnu::noinline]] bool reserve_copy(Session& session, std::size_t attachment_bytes) {
-  if (!session.output().needs_end() || session.transfers().splits(attachment_bytes)) return true;
-  return session.output().reserve(attachment_bytes);
+[[gnu::cold, gnu::noinline]] bool reserve_copy(SessionLink& link, std::size_t attachment_bytes) {
+  if (!link.output().needs_end() || link.transfers().splits(attachment_bytes)) return true;
+  return link.output().reserve(attachment_bytes);
 }
 
 /// Copies the attachment of an answer that came whole to its place. False when `exchange` has none for it.
@@ -104,8 +103,8 @@ bool land_whole(Exchange& exchange, const Frame& frame, bool checksums) {
 }
 
 /// Reserves memory for what of a large body is not lent.
-Status admit_body(Session& session, std::size_t body_bytes, std::size_t lent_bytes) {
-  if (session.output().reserve(body_bytes - lent_bytes + wire::kHeaderBytes)) return {};
+Status admit_body(SessionLink& link, std::size_t body_bytes, std::size_t lent_bytes) {
+  if (link.output().reserve(body_bytes - lent_bytes + wire::kHeaderBytes)) return {};
   return Status::of<kNoRoomForRequest>();
 }
 
@@ -119,13 +118,12 @@ Begun refuse_for_memory(PendingCall& call) {
 // take leased memory for an attachment's.
 Begun CallsOut::begin_large(PendingCall& call, std::size_t body_bytes) {
   // A value that cannot be sent has the largest possible size, so do not add to it before this check.
-  if (body_bytes > session_.peer().body_bytes_max) {
+  if (body_bytes > link_.peer().body_bytes_max) {
     return call.refuse(
-        over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's", kRaiseBody));
+        over_limit("a request", body_bytes, link_.peer().body_bytes_max, "the server's", kRaiseBody));
   }
   LentRuns runs;
-  if (session_.output().lends_runs() && session_.connection().capabilities().lends_runs)
-    call.offer_runs(runs);
+  if (link_.output().lends_runs() && link_.connection().capabilities().lends_runs) call.offer_runs(runs);
   if (runs.empty()) return begin_with_options(call, body_bytes, nullptr);
   const Begun begun = begin_with_options(call, body_bytes, &runs);
   return begun.body == nullptr ? begun : call.write_around(begun.body, runs);
@@ -138,16 +136,16 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     return call.refuse(
         over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
-  if (body_bytes > session_.peer().body_bytes_max) {
+  if (body_bytes > link_.peer().body_bytes_max) {
     return call.refuse(over_limit(metadata.empty() ? "a request" : "a request with its metadata", body_bytes,
-                                  session_.peer().body_bytes_max, "the server's", kRaiseBody));
+                                  link_.peer().body_bytes_max, "the server's", kRaiseBody));
   }
   if (body_bytes > small_body_bytes_) {
     const std::size_t lent = runs != nullptr ? runs->bytes() : 0;
-    if (Status refused = admit_body(session_, body_bytes, lent); !refused.ok())
+    if (Status refused = admit_body(link_, body_bytes, lent); !refused.ok())
       return call.refuse(std::move(refused));
   }
-  if (call.request().method->streams && !session_.streams().are_allowed()) {
+  if (call.request().method->streams && !link_.peer().knows_streams) {
     return call.refuse(Status::of<kNoStreams>());
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
@@ -155,7 +153,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   if (call.request().default_timeout != 0) {
     head.timeout = call.request().default_timeout;
   } else {
-    set_timeout(head, call.request().deadline, session_.loop().now());
+    set_timeout(head, call.request().deadline, link_.loop().now());
   }
   if (call.request().details != nullptr) {
     const CallOptions& options = call.request().details->options;
@@ -166,20 +164,20 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
       return call.refuse(check_runs("CallOptions::landing", options.landing.fault()));
     }
     const std::size_t attachment_bytes = options.attachment.bytes();
-    if (attachment_bytes > session_.peer().attachment_bytes_max) {
-      return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer().attachment_bytes_max,
+    if (attachment_bytes > link_.peer().attachment_bytes_max) {
+      return call.refuse(over_limit("an attachment", attachment_bytes, link_.peer().attachment_bytes_max,
                                     "the server's", kRaiseServersAttachment));
     }
-    if (Status misused = check_call_options(options, attachment_bytes, session_); !misused.ok()) {
+    if (Status misused = check_call_options(options, attachment_bytes, link_); !misused.ok()) {
       return call.refuse(std::move(misused));
     }
-    if (options.attachment.is_shared() && !reserve_copy(session_, attachment_bytes)) [[unlikely]] {
+    if (options.attachment.is_shared() && !reserve_copy(link_, attachment_bytes)) [[unlikely]] {
       return call.refuse(Status::of<kNoRoomForRequest>());
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;
-      if (session_.transfers().splits(attachment_bytes)) {
-        const bool waits = call.request().method->chooses_landing && session_.transfers().may_wait();
+      if (link_.transfers().splits(attachment_bytes)) {
+        const bool waits = call.request().method->chooses_landing && link_.transfers().may_wait();
         head.flags |= wire::FrameFlags::kInPieces | (waits ? wire::FrameFlags::kExpectsContinue : 0);
       }
       head.attachment_bytes = attachment_bytes;
@@ -192,27 +190,27 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     attachment.set_held((head.flags & wire::FrameFlags::kExpectsContinue) != 0);
   }
   if (call.request().details != nullptr && call.request().details->options.progress != nullptr) {
-    call.request().details->run_on(session_.loop());
+    call.request().details->run_on(link_.loop());
   }
-  Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end(), runs);
+  Begun begun = queue(call, head, call.request().details != nullptr || link_.output().needs_end(), runs);
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
 
 void CallsOut::sent(CallDetails* details, std::uint64_t id) {
-  session_.output().end();
+  link_.output().end();
   if (details == nullptr) return;
   OutgoingTransfer& attachment = details->attachment();
   const std::size_t bytes = attachment.bytes_left();
-  if (bytes != 0 && session_.transfers().splits(bytes)) {
+  if (bytes != 0 && link_.transfers().splits(bytes)) {
     attachment.belong_to(id, false, details->options.attachment_rate);
-    if (!attachment.is_held()) session_.transfers().add(attachment, session_.loop());
-  } else if (bytes != 0 && !attachment.queue(session_.connection().outbox(), bytes)) {
-    return session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
+    if (!attachment.is_held()) link_.transfers().add(attachment, link_.loop());
+  } else if (bytes != 0 && !attachment.queue(link_.connection().outbox(), bytes)) {
+    return link_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
   const std::uint64_t rate = details->options.landing_rate;
   if (rate != 0 && details->wants_attachment()) [[unlikely]] {
-    session_.output().send(wire::RateHead{.id = id, .bytes_per_second = rate}.header());
+    link_.output().send(wire::RateHead{.id = id, .bytes_per_second = rate}.header());
   }
 }
 
@@ -220,28 +218,28 @@ void CallsOut::on_continue(std::uint64_t id) {
   Exchange* const exchange = table_.find(id);
   CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
   if (details == nullptr || !details->attachment().let_go()) return;
-  session_.transfers().add(details->attachment(), session_.loop(), false);
+  link_.transfers().add(details->attachment(), link_.loop(), false);
 }
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
   const bool has_metadata = request.details != nullptr || request.carrying != nullptr;
-  session_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
+  link_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
   table_.take_back(id);
 }
 
 void CallsOut::take_attachment_over(CallDetails& details, std::string_view text) {
-  Outbox& outbox = session_.connection().outbox();
-  session_.transfers().remove(details.attachment());
+  Outbox& outbox = link_.connection().outbox();
+  link_.transfers().remove(details.attachment());
   if (details.attachment().take_over(outbox)) return;
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
-  session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
+  link_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
 // Otherwise a device would hold the next piece each time that the call checks whether it still holds the last
 // one.
 void CallsOut::stop_sending(CallDetails& details) {
-  session_.transfers().remove(details.attachment());
+  link_.transfers().remove(details.attachment());
   details.attachment().give_up();
 }
 
@@ -249,7 +247,7 @@ bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& deta
   const OutgoingTransfer& attachment = details.attachment();
   const std::size_t whole = attachment.in_pieces() ? 0 : details.options.attachment.bytes();
   if (attachment.is_lent() && attachment.runs_bytes() + whole > copies_max) return false;
-  Connection& connection = session_.connection();
+  Connection& connection = link_.connection();
   if (attachment.leads(connection.outbox()) && !connection.gives_back_at_once(Carrier::Lent::kSending)) {
     return false;
   }
@@ -258,7 +256,7 @@ bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& deta
 }
 
 void CallsOut::await_memory(PendingCall& call) noexcept {
-  session_.transfers().remove(call.request().details->attachment());
+  link_.transfers().remove(call.request().details->attachment());
   returning_.push_back(call);
 }
 
@@ -271,7 +269,7 @@ void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
 void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   const std::uint64_t kept_max = std::max(std::uint64_t{kHeldByPeerMin}, 2 * std::uint64_t{own_max});
   places_.own_max = own_max;
-  small_body_bytes_ = std::min<std::uint32_t>(session_.peer().body_bytes_max, FrameOutput::kSmallBytes);
+  small_body_bytes_ = std::min<std::uint32_t>(link_.peer().body_bytes_max, FrameOutput::kSmallBytes);
   places_.held_by_peer_max = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
   places_.count(table_.abandoned());
 }
@@ -279,11 +277,11 @@ void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
 void CallsOut::take_landing_back(Exchange& exchange) {
   if (landing_ == &exchange) {
     landing_ = nullptr;
-    return session_.connection().abandon_landing();
+    return link_.connection().abandon_landing();
   }
   CallDetails* const details = exchange.details();
   if (details == nullptr || !std::exchange(details->lands_ahead, false)) return;
-  session_.connection().abandon_landing(Carrier::Lent::kAhead);
+  link_.connection().abandon_landing(Carrier::Lent::kAhead);
 }
 
 void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
@@ -293,13 +291,12 @@ void CallsOut::abandon(Exchange& exchange, std::uint64_t id) {
   wire::FrameHeader header;
   header.type = wire::FrameType::kCancel;
   header.id = id;
-  if (session_.output().begin(header) != nullptr) session_.output().end();
-  if (!room_.is_scheduled()) session_.loop().schedule(room_);
+  if (link_.output().begin(header) != nullptr) link_.output().end();
+  if (!is_scheduled()) link_.loop().schedule(*this);
 }
 
-void CallsOut::Room::tell(Ready* node) noexcept {
-  Session& session = static_cast<Room*>(node)->session;
-  session.setup().owner.on_session_room(session);
+void CallsOut::tell_room(Ready* node) noexcept {
+  static_cast<CallsOut*>(node)->link_.notify_room();
 }
 
 // An unwanted attachment need not be sent: notify the peer.
@@ -308,7 +305,7 @@ void CallsOut::on_answer_attached(const Frame& frame, const ChunkRef& chunk) {
   if (frame.header.following_bytes() != 0) [[likely]] {
     Exchange* const exchange = table_.take(id);
     if (exchange == nullptr) return drop_late_answer(frame.header);
-    const bool landed = land_whole(*exchange, frame, session_.output().needs_end());
+    const bool landed = land_whole(*exchange, frame, link_.output().needs_end());
     return exchange->on_answer_attachment_end(frame, landed);
   }
   Exchange* const exchange = table_.find(id);
@@ -351,7 +348,7 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
 
 // An exchange has one answer: an early attachment of a second answer would use the same memory twice.
 Landing CallsOut::on_attachment_ahead(const wire::FrameHeader& header) {
-  if (header.type != wire::FrameType::kAnswer || session_.output().needs_end()) return Landing::skip();
+  if (header.type != wire::FrameType::kAnswer || link_.output().needs_end()) return Landing::skip();
   Exchange* const exchange = table_.find(header.id);
   CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
   if (details == nullptr || exchange == landing_ || details->lands_ahead) return Landing::skip();
@@ -387,7 +384,7 @@ void CallsOut::end_from(std::uint64_t position, const Status& why) {
   std::unique_ptr<StandingEnd> before = std::move(standing_end_);
   if (why.unprocessed()) before.reset();
   const StandingEnd* const said = before.get();
-  standing_end_.reset(new (std::nothrow) StandingEnd{session_, table_, position, why, std::move(before)});
+  standing_end_.reset(new (std::nothrow) StandingEnd{link_, table_, position, why, std::move(before)});
   if (standing_end_ == nullptr) {  // without memory for later
     std::uint32_t first = 0;
     std::size_t all = SIZE_MAX;

@@ -8,14 +8,13 @@
 
 #include "calls/call/exchange_table.hpp"
 #include "calls/call/standing_end.hpp"
+#include "calls/sending/session_link.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call/pending_call.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
-
-class Session;
 
 /// Places for exchanges of ours in flight on one connection.
 struct CallPlaces {
@@ -35,10 +34,10 @@ struct CallPlaces {
 
 /// Our calls on one connection: writes their requests, and passes answers from the peer to the exchange with
 /// their id. An answer to an exchange that has ended is dropped and counted.
-class CallsOut {
+class CallsOut : private Ready {
  public:
-  /// Both outlive the object; `process` pays for the table.
-  CallsOut(Session& session, LocalBudget& process) : session_(session), room_(session), table_(&process) {}
+  /// `link` outlives the object, and its memory pays for the table.
+  explicit CallsOut(SessionLink& link) : Ready(&tell_room), link_(link), table_(&link.memory()) {}
 
   /// Gives `call` an id and queues its request.
   Begun begin(PendingCall& call, std::size_t body_bytes);
@@ -96,7 +95,9 @@ class CallsOut {
   /// with `why`, a part of them in each turn.
   void end_from(std::uint64_t position, const Status& why);
 
-  Session& session() const { return session_; }
+  SessionLink& link() const { return link_; }
+  /// Returns true if new calls may be queued: the session is ready, and has room for their frames.
+  bool has_room() const { return link_.ready() && link_.output().has_room() && has_place(); }
   const ExchangeTable& table() const { return table_; }
   /// Answers that the peer owes, also those to exchanges that were given up.
   std::uint32_t awaited() const { return table_.size() + table_.abandoned(); }
@@ -113,13 +114,9 @@ class CallsOut {
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
-  /// Tells the session's owner that a call may be sent again: from the loop, because others may begin and end
-  /// then, and what gives up a call is in the middle of it.
-  struct Room final : Ready {
-    explicit Room(Session& its) noexcept : Ready(&tell), session(its) {}
-    static void tell(Ready* node) noexcept;
-    Session& session;
-  };
+  /// Notifies the session's owner that a call may be sent again. Runs from the loop, because other calls may
+  /// begin and end in it, and the code that gives up a call is not done yet.
+  static void tell_room(Ready* node) noexcept;
 
   void on_answer_attached(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
@@ -128,8 +125,7 @@ class CallsOut {
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes, const LentRuns* runs);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent, const LentRuns* runs = nullptr);
 
-  Session& session_;
-  Room room_;
+  SessionLink& link_;
   ExchangeTable table_;
   CallPlaces places_;
   std::uint64_t late_answers_ = 0;

@@ -3,9 +3,8 @@
 
 #include <utility>
 
+#include "calls/call/call_path.hpp"
 #include "calls/call/client_pass.hpp"
-#include "calls/session/call_path.hpp"
-#include "calls/session/session.hpp"
 #include "calls/terms/call_status.hpp"
 #include "calls/terms/wrong_thread.hpp"
 #include "weft/detail/runtime/late_end.hpp"
@@ -172,7 +171,7 @@ Begun PendingCall::write_around(std::byte* body, LentRuns& runs) noexcept {
     out_->take_back(request_, id_, body);
     return refuse(status_of_encoding());
   }
-  request_.details->attachment().put_runs_in(out_->session().output(), runs);
+  request_.details->attachment().put_runs_in(out_->link().output(), runs);
   sent();
   return {.outcome = Begun::Outcome::kSent};
 }
@@ -232,7 +231,7 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
 }
 
 bool PendingCall::may_time_out() const noexcept {
-  return state_ != State::kSent || out_->session().connection().has_looked(request_.deadline.at());
+  return state_ != State::kSent || out_->link().connection().has_looked(request_.deadline.at());
 }
 
 void PendingCall::on_timer() {
@@ -263,10 +262,6 @@ void PendingCall::give_up(Status why) noexcept {
   if (state_ == State::kSent) request_.may_have_run = true;
   leave();
   fail(std::move(why));
-}
-
-void PendingCall::open_items(StreamSide& items) noexcept {
-  if (state_ == State::kSent) items.open(out_->session().streams(), id_, false);
 }
 
 bool PendingCall::forget_details() noexcept {
@@ -335,7 +330,7 @@ void PendingCall::end_with_memory() noexcept {
 Landing PendingCall::on_answer_attachment(const Frame& frame) {
   if (state_ == State::kLeaving) return Landing::skip();
   if (request_.details == nullptr || !request_.details->wants_attachment()) return Landing::skip();
-  const Landing landing = request_.details->land(frame.header.attachment_bytes, out_->session());
+  const Landing landing = request_.details->land(frame.header.attachment_bytes, out_->link());
   if (landing.kind == Landing::Kind::kInto) request_.details->expect(frame.header.attachment_bytes);
   return landing;
 }

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "calls/call/exchange_table.hpp"
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
 
 namespace weft::detail {
 
-StandingEnd::StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
+StandingEnd::StandingEnd(SessionLink& link, ExchangeTable& table, std::uint64_t position, Status why,
                          std::unique_ptr<StandingEnd>&& before) noexcept
     : Ready(&run),
-      session_(session),
+      link_(link),
       table_(table),
       position_(position),
       why_(std::move(why)),
@@ -25,7 +25,7 @@ const Status* StandingEnd::of(std::uint64_t position) const noexcept {
 }
 
 void StandingEnd::put_off() noexcept {
-  session_.loop().turn_time().put_off(*this);
+  link_.loop().turn_time().put_off(*this);
 }
 
 void StandingEnd::end_part() noexcept {
@@ -37,7 +37,7 @@ void StandingEnd::end_part() noexcept {
 void StandingEnd::run(Ready* node) noexcept {
   auto& self = *static_cast<StandingEnd*>(node);
   self.end_part();
-  self.session_.setup().owner.on_session_room(self.session_);
+  self.link_.notify_room();
 }
 
 }  // namespace weft::detail

@@ -11,7 +11,7 @@
 namespace weft::detail {
 
 class ExchangeTable;
-class Session;
+class SessionLink;
 
 /// Calls of one loop which one turn ends because of their connections: about 100 us.
 inline constexpr std::size_t kCallsEndedAtOnce = 512;
@@ -24,8 +24,8 @@ inline constexpr std::size_t kCallsEndedAtOnce = 512;
 class StandingEnd final : private Ready {
  public:
   /// Ends the exchanges of `table` with `why`, except those for which `before` (may be null) has a status
-  /// already. `session`, the owner of the table, must outlive this.
-  StandingEnd(Session& session, ExchangeTable& table, std::uint64_t position, Status why,
+  /// already. `link`, of the session with the table, must outlive this.
+  StandingEnd(SessionLink& link, ExchangeTable& table, std::uint64_t position, Status why,
               std::unique_ptr<StandingEnd>&& before) noexcept;
 
   /// Ends the first or the next part, and schedules the rest.
@@ -40,7 +40,7 @@ class StandingEnd final : private Ready {
  private:
   static void run(Ready* node) noexcept;
 
-  Session& session_;
+  SessionLink& link_;
   ExchangeTable& table_;
   const std::uint64_t position_;
   const Status why_;

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "calls/call/call_path.hpp"
 #include "calls/client/check_options.hpp"
-#include "calls/session/call_path.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/base/saturated.hpp"
 #include "weft/detail/calls/gate/client_gate.hpp"
@@ -54,18 +54,18 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
                         "too many calls wait for the connection already (calls_waiting_max)"});
   }
   waiting_.add(call);
-  set_open_session(nullptr);
+  set_open_calls(nullptr);
   need_connection();
   return call.wait();
 }
 
 void ClientCore::withdraw(PendingCall& call) noexcept {
   waiting_.remove(call);
-  choose_open_session();
+  choose_open_calls();
 }
 
-void ClientCore::choose_open_session() {
-  set_open_session(waiting_.empty() ? session_.get() : nullptr);
+void ClientCore::choose_open_calls() {
+  set_open_calls(waiting_.empty() && session_ != nullptr ? &session_->calls_out() : nullptr);
 }
 
 void ClientCore::need_connection() {
@@ -152,7 +152,7 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
     closed_.add(std::move(session_));
-    choose_open_session();
+    choose_open_calls();
     if (came_up) {
       back_off();
     } else if (state_ != State::kClosed) {
@@ -173,7 +173,7 @@ void ClientCore::retire_session() {
          "the server told one connection after the other to go away, and this was the oldest"});
   }
   retired_.add(std::move(session_));
-  choose_open_session();
+  choose_open_calls();
 }
 
 void ClientCore::reap() {
@@ -184,7 +184,7 @@ void ClientCore::admit_waiting() {
   while (!waiting_.empty() && session_ != nullptr && session_->has_room()) {
     waiting_.take().begin_waiting(session_->calls_out());
   }
-  choose_open_session();
+  choose_open_calls();
 }
 
 void ClientCore::fail_waiting(Status why) {
@@ -209,7 +209,7 @@ void ClientCore::close() {
   state_ = State::kClosed;
   loop().disarm(*this);
   dialer_.drop();
-  set_open_session(nullptr);
+  set_open_calls(nullptr);
   const auto abandon = [this](std::unique_ptr<Session> session) {
     add_counts(counted_, *session);
     closed_.add(std::move(session)).abandon();

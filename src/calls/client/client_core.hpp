@@ -86,7 +86,7 @@ class ClientCore final : public CallTarget,
 
   Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
   /// New calls go to the session unless others wait before them.
-  void choose_open_session();
+  void choose_open_calls();
   void need_connection();
   void back_off();
   void admit_waiting();

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "calls/call/call_path.hpp"
 #include "calls/client/check_options.hpp"
-#include "calls/session/call_path.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/gate/client_gate.hpp"
 
@@ -60,7 +60,7 @@ Begun PoolCore::begin_without_session(PendingCall& call, std::size_t body_bytes)
 }
 
 void PoolCore::on_open_session(PoolLane& lane, Session* session) {
-  if (&lane == &small_) set_open_session(session);
+  if (&lane == &small_) set_open_calls(session != nullptr ? &session->calls_out() : nullptr);
 }
 
 // A retry of a call that has not run costs the server nothing; all others use the budget.
@@ -95,7 +95,7 @@ void PoolCore::add_connect_waiter(ConnectWaiter& waiter) {
 void PoolCore::close() {
   if (std::exchange(closed_, true)) return;
   const LateEnd::Guard guard;
-  set_open_session(nullptr);
+  set_open_calls(nullptr);
   small_.close(Status::of<kPoolClosed>());
   bulk_.close(Status::of<kPoolClosed>());
 }

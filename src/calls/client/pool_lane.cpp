@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "calls/session/call_path.hpp"
+#include "calls/call/call_path.hpp"
 #include "weft/detail/base/saturated.hpp"
 
 namespace weft::detail {

@@ -82,7 +82,9 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   /// Returns true if calls of this side or of the server are under way. Only for a connection that came up.
   bool is_used() { return in_flight() != 0 || session_->calls_in().calls().has_unanswered(); }
   /// Returns the maximum number of calls in flight. Only for a connection that came up.
-  std::uint32_t calls_max() { return own_calls_max(session_setup(), session_->connection()); }
+  std::uint32_t calls_max() {
+    return own_calls_max(setup_.options.limits, setup_.calls_max, session_->connection());
+  }
   bool has_room() { return state_ == State::kUp && session_->has_room(); }
 
   /// Notes whether it had calls since the last time. Returns for how long it has been without.

@@ -9,7 +9,9 @@
 #include <new>
 #include <utility>
 
-#include "calls/session/session.hpp"
+#include "calls/gate/method_table.hpp"
+#include "calls/sending/session_link.hpp"
+#include "calls/terms/admission.hpp"
 #include "weft/detail/calls/terms/metadata.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/transport/url.hpp"
@@ -49,25 +51,22 @@ std::string host_key(std::string_view url) {
 }
 
 bool CallGate::looks_at_callers() const noexcept {
-  const MethodTable* const methods = session_.setup().host.methods;
-  return methods != nullptr && methods->gate() != nullptr && methods->gate()->looks_at_callers();
+  return methods_ != nullptr && methods_->gate() != nullptr && methods_->gate()->looks_at_callers();
 }
 
 std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, MetadataView metadata,
                                               bool early) noexcept {
   if (!looks_at_callers()) return std::nullopt;
-  const MethodTable& methods = *session_.setup().host.methods;
-  const ServerGate& server = *methods.gate();
-  const TimePoint now = session_.loop().now();
+  const ServerGate& server = *methods_->gate();
+  const TimePoint now = link_.loop().now();
   try {
     remember_remote();
     if (!std::exchange(rates_taken_, false)) {
       if (auto refusal = take_rates_of_host(server, now)) return refusal;
     }
     if (caller_ == nullptr) {
-      caller_ =
-          std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
-                                        session_.connection().peer_identity(), methods.entries().size());
+      caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
+                                              link_.connection().peer_identity(), methods_->entries().size());
     }
     auto refusal = caller_->refuse(method, metadata, now);
     rates_taken_ = early && !refusal;
@@ -78,20 +77,19 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
 }
 
 std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
-  if (!looks_at_callers() || session_.setup().host.methods->gate()->authenticator() == nullptr)
-    return metadata.size();
+  if (!looks_at_callers() || methods_->gate()->authenticator() == nullptr) return metadata.size();
   return remove_pair(metadata, kAuthorizationKey);
 }
 
 void CallGate::remember_remote() {
   if (remote_ != nullptr) return;
-  remote_ = std::make_shared<const std::string>(session_.connection().remote_endpoint());
+  remote_ = std::make_shared<const std::string>(link_.connection().remote_endpoint());
 }
 
 std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::size_t held) const noexcept {
   if (method.gate == nullptr) return std::nullopt;
   const MethodGate& gate = *method.gate;
-  const TimePoint now = session_.loop().now();
+  const TimePoint now = link_.loop().now();
   if (gate.rate != nullptr) {
     if (const Duration wait = gate.rate->wait(now); wait > Duration::zero()) return over_methods_rate(wait);
   }
@@ -114,11 +112,11 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
                  {.method = method.key.name,
                   .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
                   .remote_endpoint = *remote_,
-                  .connection_id = connection_id_of(session_),
+                  .connection_id = link_.connection_id(),
                   .deadline = deadline,
                   .request_bytes = request.arguments_bytes(),
                   .attachment_bytes = request.attachment_bytes(),
-                  .identity = caller_ != nullptr ? caller_->caller() : session_.connection().peer_identity()},
+                  .identity = caller_ != nullptr ? caller_->caller() : link_.connection().peer_identity()},
                  pass);
   } catch (const std::bad_alloc&) {
     pass.reset();
@@ -131,7 +129,7 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
 // last: a caller that is refused by its own limit takes nothing from the shared ones.
 std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCall::Facts& facts,
                                        OwnedPass& pass) {
-  const TimePoint now = session_.loop().now();
+  const TimePoint now = link_.loop().now();
   const ServerGate& server = gate.server;
   if (caller_ == nullptr) {  // else check_caller() took them
     if (auto refusal = take_rates_of_host(server, now)) return refusal;
@@ -140,7 +138,7 @@ std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCal
   const bool places = gate.has_records && (gate.limit != nullptr || server.limit() != nullptr);
   const bool has_token = gate.has_records && facts.identity.kind() == Identity::Kind::kToken;
   if (places || has_token || !server.interceptors().empty()) {
-    pass.reset(new GatePass(gate, session_.loop(), remote_, facts.request_bytes));
+    pass.reset(new GatePass(gate, link_.loop(), remote_, facts.request_bytes));
     pass->set_caller(facts.identity);
   }
   IncomingCall call{facts, pass != nullptr ? pass->objects() : none};

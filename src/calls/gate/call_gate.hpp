@@ -16,13 +16,15 @@
 namespace weft::detail {
 
 struct MethodEntry;
-class Session;
+class MethodTable;
+class SessionLink;
 
 /// Lets the calls of one connection pass their MethodGates. Knows the host that the connection comes from.
 /// Thread: the connection's loop.
 class CallGate {
  public:
-  explicit CallGate(Session& session) noexcept : session_(session) {}
+  /// Both outlive it; null `methods`: this side serves none.
+  CallGate(SessionLink& link, const MethodTable* methods) noexcept : link_(link), methods_(methods) {}
 
   /// Returns true if the server checks the callers of calls: check_caller() must be called before anything
   /// else.
@@ -53,7 +55,8 @@ class CallGate {
   std::optional<Refusal> take_rates_of_keys(const ServerGate& server, const IncomingCall& call,
                                             TimePoint now) const;
 
-  Session& session_;
+  SessionLink& link_;
+  const MethodTable* const methods_;
   /// Null and zero until they are needed.
   std::shared_ptr<const std::string> remote_;
   std::uint64_t host_ = 0;

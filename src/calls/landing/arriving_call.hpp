@@ -7,8 +7,8 @@
 
 #include "calls/gate/gate_pass.hpp"
 #include "calls/landing/arriving_attachment.hpp"
-#include "calls/serve/answer_rate.hpp"
 #include "weft/detail/calls/terms/kept_body.hpp"
+#include "weft/detail/calls/terms/pace.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "calls/call/standing_end.hpp"
-#include "calls/sending/frame_output.hpp"
-#include "calls/serve/calls_host.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/terms/chunk_keeping.hpp"
 #include "weft/detail/runtime/loop.hpp"
@@ -33,16 +31,9 @@ constexpr FixedFailure kNoMemoryToAsk{StatusCode::kResourceExhausted, Layer::kRp
 
 }  // namespace
 
-ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, FrameOutput& output,
-                             Loop& loop, const RpcLimits& limits, Admission& admission, CallsHost& host)
-    : owner_(owner),
-      connection_(connection),
-      output_(output),
-      loop_(loop),
-      limits_(limits),
-      admission_(admission),
-      host_(host),
-      table_(host.table_secret) {}
+ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, SessionLink& link, Admission& admission,
+                             RefusalCounters& refusals, std::uint64_t table_secret)
+    : owner_(owner), link_(link), admission_(admission), refusals_(refusals), table_(table_secret) {}
 
 ArrivingCalls::~ArrivingCalls() {
   std::size_t all = SIZE_MAX;
@@ -53,18 +44,18 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
                                             OwnedPass& pass) {
   const std::uint64_t bytes = frame.header.attachment_bytes;
   if (auto refusal = admission_.refuse_announced(bytes, announced_)) return refusal;
-  Result<Buffer> landing = connection_.landing_memory(bytes);
+  Result<Buffer> landing = link_.connection().landing_memory(bytes);
   if (!landing.ok()) return no_memory_to_land(landing.status());
   const bool copied = !stays_in_chunk(frame.body, chunk);
   const Charge charge{.kept = sizeof(ArrivingCall) + (copied ? frame.body.size() : chunk->capacity())};
   if (auto refusal = admission_.admit(charge)) return refusal;
   try {
-    KeptBody kept{*host_.memory, charge.kept};
+    KeptBody kept{link_.memory(), charge.kept};
     if (copied) kept.copy(frame.body);
     table_.reserve_one();
     auto call = std::make_unique<ArrivingCall>(
         *this, owner_, admission_, frame, copied ? ChunkRef{} : chunk, std::move(kept), charge.kept,
-        ArrivingBuffer{*std::move(landing), host_.memory->shared()}, deadline);
+        ArrivingBuffer{*std::move(landing), link_.memory().shared()}, deadline);
     call->keep_pass(std::move(pass));
     insert(*call.release());
     return std::nullopt;
@@ -87,8 +78,8 @@ Status ArrivingCalls::ask_for(ArrivingAttachment& attachment) noexcept {
 }
 
 bool ArrivingCalls::send_continue(std::uint64_t id) noexcept {
-  if (output_.begin({.type = wire::FrameType::kContinue, .id = id}) == nullptr) return false;
-  output_.end();
+  if (link_.output().begin({.type = wire::FrameType::kContinue, .id = id}) == nullptr) return false;
+  link_.output().end();
   return true;
 }
 
@@ -105,9 +96,9 @@ void ArrivingCalls::on_following_end(bool landed) {
 
 Result<ArrivingBuffer> ArrivingCalls::landing_memory(std::size_t bytes) {
   if (auto refusal = admission_.refuse_announced(bytes, announced_)) return std::move(refusal->status);
-  Result<Buffer> memory = connection_.landing_memory(bytes);
+  Result<Buffer> memory = link_.connection().landing_memory(bytes);
   if (!memory.ok()) return std::move(memory).status();
-  return ArrivingBuffer{*std::move(memory), host_.memory->shared()};
+  return ArrivingBuffer{*std::move(memory), link_.memory().shared()};
 }
 
 Result<Landing> ArrivingCalls::on_piece(wire::PieceView piece) {
@@ -136,7 +127,7 @@ void ArrivingCalls::landed(ArrivingAttachment& attachment, std::size_t bytes) {
     return attachment.on_given_up();
   }
   if (!charge(attachment, attachment.received()) || !attachment.is_whole()) return;
-  if (attachment.deadline().expired(loop_.now())) {
+  if (attachment.deadline().expired(link_.loop().now())) {
     remove(attachment);
     return attachment.on_failed(Status::of<kTooLate>());
   }
@@ -150,9 +141,9 @@ void ArrivingCalls::cancel(std::uint64_t id) {
 
 void ArrivingCalls::give_up(ArrivingAttachment& attachment) {
   if (attachment.is_given_up()) return;
-  if (landing_ == &attachment && !connection_.gives_back_at_once(Carrier::Lent::kLanding)) {
-    attachment.give_up(loop_.read_clock() + kLandingBackWithin);
-    return loop_.arm(attachment.timer(), loop_.now() + kLandingLook);
+  if (landing_ == &attachment && !link_.connection().gives_back_at_once(Carrier::Lent::kLanding)) {
+    attachment.give_up(link_.loop().read_clock() + kLandingBackWithin);
+    return link_.loop().arm(attachment.timer(), link_.loop().now() + kLandingLook);
   }
   remove(attachment);
   attachment.on_given_up();
@@ -162,7 +153,7 @@ void ArrivingCalls::give_up(ArrivingAttachment& attachment) {
 void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
   if (landing_ == &attachment) {
     landing_ = nullptr;
-    connection_.abandon_landing();
+    link_.connection().abandon_landing();
   }
   leave(attachment);
 }
@@ -204,28 +195,29 @@ bool ArrivingCalls::drop_some(std::size_t& left) noexcept {
 
 void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
   if (attachment.is_given_up()) {
-    const bool is_late = loop_.read_clock() >= attachment.given_up_until();
-    if (!is_late && !connection_.gives_back_at_once(Carrier::Lent::kLanding)) {
-      return loop_.arm(attachment.timer(), loop_.now() + kLandingLook);
+    const bool is_late = link_.loop().read_clock() >= attachment.given_up_until();
+    if (!is_late && !link_.connection().gives_back_at_once(Carrier::Lent::kLanding)) {
+      return link_.loop().arm(attachment.timer(), link_.loop().now() + kLandingLook);
     }
     remove(attachment);
     return attachment.on_given_up();
   }
-  const TimePoint now = loop_.now();
+  const TimePoint now = link_.loop().now();
   if (attachment.deadline().expired(now)) {
     remove(attachment);
     return attachment.on_failed(Status::of<kTooLate>());
   }
-  if (connection_.is_paused()) return arm(attachment);  // its pieces may be there, and are not looked for
-  const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
-  if (fair > now) return loop_.arm(attachment.timer(), fair);
+  if (link_.connection().is_paused())
+    return arm(attachment);  // its pieces may be there, and are not looked for
+  const TimePoint fair = link_.loop().turn_time().absence().judge_from(link_.limits().frame_timeout);
+  if (fair > now) return link_.loop().arm(attachment.timer(), fair);
   const TimePoint due = attachment.timer().at();
-  if (!connection_.has_looked(due)) return loop_.arm(attachment.timer(), due);
-  const std::uint64_t received = connection_.stats().bytes_received;
+  if (!link_.connection().has_looked(due)) return link_.loop().arm(attachment.timer(), due);
+  const std::uint64_t received = link_.connection().stats().bytes_received;
   if (attachment.getting_on().look(attachment.received(), attachment.bytes(), received)) {
     return arm(attachment);
   }
-  host_.refusals.count(RefusalReason::kAttachmentStalled);
+  refusals_.count(RefusalReason::kAttachmentStalled);
   remove(attachment);
   attachment.on_failed(Status::of<kStoodStill>());
 }
@@ -234,13 +226,13 @@ void ArrivingCalls::insert(ArrivingAttachment& attachment) noexcept {
   table_.insert(attachment);
   arriving_.push_back(attachment);
   announced_ += attachment.announced();
-  attachment.getting_on().begin(connection_.stats().bytes_received);
+  attachment.getting_on().begin(link_.connection().stats().bytes_received);
   arm(attachment);
 }
 
 void ArrivingCalls::arm(ArrivingAttachment& attachment) {
-  const Deadline slow = Deadline::after(loop_.now(), limits_.frame_timeout);
-  loop_.arm(attachment.timer(), attachment.deadline().earlier(slow).at());
+  const Deadline slow = Deadline::after(link_.loop().now(), link_.limits().frame_timeout);
+  link_.loop().arm(attachment.timer(), attachment.deadline().earlier(slow).at());
 }
 
 // Charges its first `arrived` bytes. Returns false when there is no room for them: the attachment has ended.
@@ -255,7 +247,7 @@ bool ArrivingCalls::charge(ArrivingAttachment& attachment, std::size_t arrived) 
 
 // One that follows its frame is in no table.
 void ArrivingCalls::leave(ArrivingAttachment& attachment) noexcept {
-  if (attachment.timer().armed()) loop_.disarm(attachment.timer());
+  if (attachment.timer().armed()) link_.loop().disarm(attachment.timer());
   if (!attachment.linked()) return;
   table_.erase(attachment);
   attachment.unlink();

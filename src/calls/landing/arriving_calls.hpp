@@ -7,6 +7,7 @@
 
 #include "calls/gate/gate_pass.hpp"
 #include "calls/landing/arriving_call.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/terms/admission.hpp"
 #include "calls/terms/id_table.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -18,15 +19,9 @@
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
 
-namespace weft {
-class Loop;
-}  // namespace weft
-
 namespace weft::detail {
 
-struct CallsHost;
-class Connection;
-class FrameOutput;
+class RefusalCounters;
 
 /// Receives the outcome of requests that are served after their attachments have arrived.
 class ArrivingCallsOwner {
@@ -54,16 +49,16 @@ class ArrivingCallsOwner {
 /// Thread: the connection's loop.
 class ArrivingCalls {
  public:
-  /// All outlive it.
-  ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, FrameOutput& output, Loop& loop,
-                const RpcLimits& limits, Admission& admission, CallsHost& host);
+  /// All outlive it; `table_secret` is one of IdTable.
+  ArrivingCalls(ArrivingCallsOwner& owner, SessionLink& link, Admission& admission, RefusalCounters& refusals,
+                std::uint64_t table_secret);
   ArrivingCalls(const ArrivingCalls&) = delete;
   ArrivingCalls& operator=(const ArrivingCalls&) = delete;
   ~ArrivingCalls();
 
   /// Returns the one of the request with this id; null when it is not here.
   ArrivingAttachment* find(std::uint64_t id) const { return table_.find(id); }
-  Loop& loop() const { return loop_; }
+  Loop& loop() const { return link_.loop(); }
   Admission& admission() const { return admission_; }
   /// Takes a request with an unused id, and `pass`, which may be null. A refusal changes nothing.
   std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline, OwnedPass& pass);
@@ -110,12 +105,9 @@ class ArrivingCalls {
   void leave(ArrivingAttachment& attachment) noexcept;
 
   ArrivingCallsOwner& owner_;
-  Connection& connection_;
-  FrameOutput& output_;
-  Loop& loop_;
-  const RpcLimits& limits_;
+  SessionLink& link_;
   Admission& admission_;
-  CallsHost& host_;
+  RefusalCounters& refusals_;
   IdTable<ArrivingAttachment> table_;
   IntrusiveList<ArrivingAttachment, ArrivingAttachmentTag> arriving_;
   /// Total size of the attachments that are arriving in the server's memory.

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/terms/wrong_thread.hpp"
 #include "weft/detail/calls/peers/peer_target.hpp"
 
@@ -51,8 +51,8 @@ void CallPeer::set_tag(std::string_view tag) {
 void CallPeer::close(std::string_view reason) {
   if (peer_->is_over()) return;
   check_thread(peer_->loop());
-  if (Session* const session = peer_->session()) {
-    session->close_with_goaway({StatusCode::kCancelled, Layer::kRpc, reason});
+  if (SessionLink* const link = peer_->link()) {
+    link->close_with_goaway({StatusCode::kCancelled, Layer::kRpc, reason});
   }
 }
 

@@ -3,10 +3,11 @@
 
 #include <utility>
 
+#include "calls/call/call_path.hpp"
 #include "calls/call/waiting_calls.hpp"
 #include "calls/peers/peer_index.hpp"
-#include "calls/session/call_path.hpp"
-#include "calls/session/session.hpp"
+#include "calls/peers/peer_seat.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/terms/call_status.hpp"
 
 namespace weft::detail {
@@ -30,17 +31,19 @@ struct PeerWaiting {
   WaitingCalls calls;
 };
 
-const std::shared_ptr<PeerTarget>& PeerTarget::of(Session& session) {
-  std::shared_ptr<PeerTarget>& target = session.seat().target();
-  if (target != nullptr) return target;
-  auto made = std::make_shared<PeerTarget>(session.loop(), session.setup().host.peer_call_timeout,
-                                           connection_id_of(session));
-  made->remote_endpoint_ = session.connection().remote_endpoint();
+std::shared_ptr<PeerTarget> PeerTarget::of(CallsOut& calls, Duration timeout,
+                                           std::shared_ptr<PeerIndex> index) {
+  SessionLink& link = calls.link();
+  auto made = std::make_shared<PeerTarget>(link.loop(), timeout, link.connection_id());
+  made->remote_endpoint_ = link.connection().remote_endpoint();
   made->waiting_ = std::make_unique<PeerWaiting>();
-  made->index_ = session.setup().host.peers;
-  made->session_ = &session;
-  target = std::move(made);
-  return target;
+  made->index_ = std::move(index);
+  made->calls_ = &calls;
+  return made;
+}
+
+SessionLink* PeerTarget::link() const noexcept {
+  return calls_ != nullptr ? &calls_->link() : nullptr;
 }
 
 std::shared_ptr<PeerTarget> PeerTarget::gone(Loop& loop, std::uint64_t connection_id) {
@@ -63,19 +66,18 @@ Status PeerTarget::why_over() const noexcept {
 // A side that sent a goaway accepts no requests; it may still send some for the calls that it is serving,
 // because the other side waits for their ends.
 bool PeerTarget::takes_calls() const {
-  return session_->ready() ||
-         (session_->is_leaving_itself() && session_->calls_in().calls().has_unanswered());
+  return calls_->link().ready() || calls_->link().serves_last_calls();
 }
 
 bool PeerTarget::has_room() const {
-  return session_->output().has_room() && session_->calls_out().has_place();
+  return calls_->link().output().has_room() && calls_->has_place();
 }
 
 Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_bytes) {
-  if (session_ == nullptr) return call.refuse(Status::of<kPeerGone>());
+  if (calls_ == nullptr) return call.refuse(Status::of<kPeerGone>());
   if (!takes_calls()) return call.refuse(Status::of<kPeerLeaves>());
   if (waiting_->calls.empty() && has_room()) return begin_on_session(call, body_bytes);
-  const RpcLimits& limits = session_->limits();
+  const RpcLimits& limits = calls_->link().limits();
   if (body_bytes > limits.body_bytes_max) {
     return call.refuse(over_limit("a request", body_bytes, limits.body_bytes_max, "this side's", kRaiseBody));
   }
@@ -89,9 +91,9 @@ Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_byte
 
 // A peer need not read requests, so each request pays for all memory in which it waits.
 Begun PeerTarget::begin_on_session(PendingCall& call, std::size_t body_bytes) {
-  FrameOutput& output = session_->output();
+  FrameOutput& output = calls_->link().output();
   if (!output.charge_first_chunk()) return call.refuse(Status::of<kNoMemoryForPeer>());
-  const Begun begun = session_->calls_out().begin(call, body_bytes);
+  const Begun begun = calls_->begin(call, body_bytes);
   if (begun.has_ended()) output.give_back_unused();
   return begun;
 }
@@ -101,32 +103,32 @@ void PeerTarget::withdraw(PendingCall& call) noexcept {
 }
 
 void PeerTarget::on_room() {
-  if (session_ == nullptr || waiting_->calls.empty()) [[likely]] {
+  if (calls_ == nullptr || waiting_->calls.empty()) [[likely]] {
     return;
   }
   if (!takes_calls()) return waiting_->calls.fail(Status::of<kPeerLeaves>());
   while (!waiting_->calls.empty() && has_room()) {
     PendingCall& call = waiting_->calls.take();
-    if (!session_->output().charge_first_chunk()) {
+    if (!calls_->link().output().charge_first_chunk()) {
       call.fail(Status::of<kNoMemoryForPeer>());
       continue;
     }
-    call.begin_waiting(session_->calls_out());
+    call.begin_waiting(*calls_);
   }
 }
 
 void PeerTarget::end() noexcept {
   if (is_over()) return;
-  session_ = nullptr;
+  calls_ = nullptr;
   if (index_ != nullptr && !tag_.empty()) index_->remove(*this);
   if (waiting_ != nullptr) waiting_->calls.fail(Status::of<kPeerGone>());
   be_over(Status::of<kPeerGone>());
 }
 
 void PeerTarget::set_tag(std::string_view tag) {
-  if (session_ == nullptr || tag == tag_) return;
+  if (calls_ == nullptr || tag == tag_) return;
   std::string text{tag};
-  if (index_ != nullptr) index_->move(session_->seat().target(), text);
+  if (index_ != nullptr) index_->move(calls_->link().seat().target(), text);
   tag_ = std::move(text);
 }
 

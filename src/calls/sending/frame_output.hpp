@@ -63,6 +63,8 @@ class FrameOutput {
   }
   /// end() has something to do.
   bool needs_end() const { return checksums_; }
+  /// The budget that pays for the output.
+  LocalBudget& memory() const { return process_; }
   /// Takes back the frame with this body, which must be the last that was begun: nothing of it is sent.
   void take_back(const std::byte* body) noexcept;
   /// Writes a whole frame with the body `text`; `header` holds everything except the size.

@@ -6,7 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "calls/session/session.hpp"
+#include "calls/peers/peer_seat.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/terms/call_status.hpp"
 
 namespace weft::detail {
@@ -25,17 +26,17 @@ constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
 // A slower transfer could not be distinguished from a stalled one.
-std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, Session& session) {
+std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, SessionLink& link) {
   if (wanted == 0 || wanted > Pace::kRateMax) return 0;
-  return std::max(wanted, session.transfers().least_rate(bytes, session.limits().frame_timeout));
+  return std::max(wanted, link.transfers().least_rate(bytes, link.limits().frame_timeout));
 }
 
 }  // namespace
 
-AnswerWriter::AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host,
-                           Admission& admission, IdTable<ServedCall>& calls, CallCounting& counting)
-    : AnswerSink(connection_id),
-      session_(session),
+AnswerWriter::AnswerWriter(SessionLink& link, CallsHost& host, Admission& admission,
+                           IdTable<ServedCall>& calls, CallCounting& counting)
+    : AnswerSink(link.connection_id()),
+      link_(link),
       host_(host),
       admission_(admission),
       calls_(calls),
@@ -44,7 +45,7 @@ AnswerWriter::AnswerWriter(Session& session, std::uint64_t connection_id, CallsH
 bool AnswerWriter::break_off(std::uint64_t id) {
   AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
   if (transfer == nullptr || !transfer->linked()) return false;
-  session_.transfers().remove(*transfer);
+  link_.transfers().remove(*transfer);
   transfer->stop();
   const Status given_up = Status::of<kBrokenOff>();
   send_failure(id, failure_head(given_up), given_up.message());
@@ -53,29 +54,28 @@ bool AnswerWriter::break_off(std::uint64_t id) {
 
 bool AnswerWriter::wake_some(std::size_t& left) {
   for (; left > 0 && !room_waiters_.empty(); --left) {
-    session_.loop().schedule(room_waiters_.pop_front().node);
+    link_.loop().schedule(room_waiters_.pop_front().node);
   }
   return room_waiters_.empty();
 }
 
 void AnswerWriter::wake_room_waiter() {
   if (room_waiters_.empty() || !has_room()) return;
-  session_.loop().schedule(room_waiters_.pop_front().node);
+  link_.loop().schedule(room_waiters_.pop_front().node);
 }
 
 inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes,
                                 std::size_t written, std::size_t kept, wire::AnswerHead& head) {
-  if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
-    fail(id,
-         over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's", kRaiseBody));
+  if (body_bytes > link_.peer().body_bytes_max) [[unlikely]] {
+    fail(id, over_limit("the answer", body_bytes, link_.peer().body_bytes_max, "the caller's", kRaiseBody));
     return false;
   }
-  if (attachment_bytes > session_.peer().attachment_bytes_max) [[unlikely]] {
-    fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer().attachment_bytes_max,
+  if (attachment_bytes > link_.peer().attachment_bytes_max) [[unlikely]] {
+    fail(id, over_limit("the answer's attachment", attachment_bytes, link_.peer().attachment_bytes_max,
                         "the caller's", kRaiseClientsAttachment));
     return false;
   }
-  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(written + wire::kHeaderBytes, kept))
+  if (body_bytes > FrameOutput::kSmallBytes && !link_.output().reserve(written + wire::kHeaderBytes, kept))
       [[unlikely]] {
     const Refusal why = no_memory_for_answer();
     refuse(id, why.reason, why.status);
@@ -87,7 +87,7 @@ inline bool AnswerWriter::admit(std::uint64_t id, std::size_t body_bytes, std::u
     return true;
   }
   head.flags = wire::FrameFlags::kAttachment;
-  if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
+  if (link_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
   head.attachment_bytes = attachment_bytes;
   return true;
 }
@@ -98,11 +98,11 @@ std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
   if (!admit(id, body_bytes, attachment_bytes, body_bytes, 0, head)) [[unlikely]] {
     return nullptr;
   }
-  return session_.output().begin(head.header());
+  return link_.output().begin(head.header());
 }
 
 ChunkPool* AnswerWriter::lending_chunks() const noexcept {
-  return session_.output().lends_runs() ? &session_.loop().chunks() : nullptr;
+  return link_.output().lends_runs() ? &link_.loop().chunks() : nullptr;
 }
 
 std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_bytes,
@@ -110,52 +110,52 @@ std::byte* AnswerWriter::begin_answer_around(std::uint64_t id, std::size_t body_
   wire::AnswerHead head;
   const std::size_t written = body_bytes - lent.runs.bytes();
   if (!admit(id, body_bytes, attachment_bytes, written, lent.chunk->capacity(), head)) return nullptr;
-  return session_.output().begin_around(head.header(), lent.runs);
+  return link_.output().begin_around(head.header(), lent.runs);
 }
 
 void AnswerWriter::put_runs_in(const RunsInChunk& lent, bool attachment_follows) {
-  session_.output().end_around(lent.runs, nullptr, lent.chunk, attachment_follows);
+  link_.output().end_around(lent.runs, nullptr, lent.chunk, attachment_follows);
 }
 
 void AnswerWriter::end_answer() {
-  session_.output().end();
+  link_.output().end();
 }
 
 void AnswerWriter::take_back_answer(const std::byte* body) {
-  session_.output().take_back(body);
+  link_.output().take_back(body);
 }
 
 void AnswerWriter::end_answer_with(std::uint64_t id, Attachment& attachment,
                                    std::unique_ptr<AnswerWishes> wishes) {
-  session_.output().end();
+  link_.output().end();
   if (!queue_transfer(id, attachment, wishes)) {
-    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+    link_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
   }
 }
 
 // OutgoingTransfers limits the number of copied pieces of an attachment that is sent in pieces.
 bool AnswerWriter::reserve_copy(std::uint64_t bytes) {
-  if (!session_.output().needs_end() || session_.transfers().splits(bytes)) return true;
-  return session_.output().reserve(static_cast<std::size_t>(bytes));
+  if (!link_.output().needs_end() || link_.transfers().splits(bytes)) return true;
+  return link_.output().reserve(static_cast<std::size_t>(bytes));
 }
 
 bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
                                   std::unique_ptr<AnswerWishes>& wishes) {
-  Outbox& outbox = session_.connection().outbox();
+  Outbox& outbox = link_.connection().outbox();
   const std::size_t bytes = attachment.size();
-  const bool splits = session_.transfers().splits(bytes);
+  const bool splits = link_.transfers().splits(bytes);
   if (wishes == nullptr && bytes != 0 && !splits && outbox.lease_policy().copies(bytes)) {
     RunCursor<const std::byte> memory{attachment.view()};
     return outbox.append_copied(memory, bytes);
   }
-  const std::uint64_t rate = splits && wishes != nullptr ? kept_rate(wishes->rate, bytes, session_) : 0;
+  const std::uint64_t rate = splits && wishes != nullptr ? kept_rate(wishes->rate, bytes, link_) : 0;
   AnswerTransfer* transfer = nullptr;
   try {
     if (splits && leaving_ == nullptr) {
       leaving_ = std::make_unique<IdTable<AnswerTransfer>>(host_.table_secret);
     }
     if (splits) leaving_->reserve_one();
-    transfer = new AnswerTransfer(session_.loop(), outbox, std::move(attachment), std::move(wishes));
+    transfer = new AnswerTransfer(link_.loop(), outbox, std::move(attachment), std::move(wishes));
   } catch (const std::bad_alloc&) {
     if (wishes != nullptr) wishes->end(false);
     return false;
@@ -163,20 +163,20 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
   if (!splits) return transfer->queue_whole();
   transfer->belong_to(id, true, rate);
   transfer->enter(*leaving_);
-  session_.transfers().add(*transfer, session_.loop());
+  link_.transfers().add(*transfer, link_.loop());
   return true;
 }
 
 void AnswerWriter::slow_down(std::uint64_t id, std::uint64_t rate) {
   AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
   if (transfer == nullptr || !transfer->linked()) return;
-  const std::uint64_t kept = kept_rate(rate, transfer->offset() + transfer->bytes_left(), session_);
+  const std::uint64_t kept = kept_rate(rate, transfer->offset() + transfer->bytes_left(), link_);
   const std::uint64_t before = transfer->pace().rate();
-  if (kept != 0 && (before == 0 || kept < before)) session_.transfers().set_rate(*transfer, kept);
+  if (kept != 0 && (before == 0 || kept < before)) link_.transfers().set_rate(*transfer, kept);
 }
 
 bool AnswerWriter::has_room() const noexcept {
-  return is_gone() || session_.output().has_room();
+  return is_gone() || link_.output().has_room();
 }
 
 void AnswerWriter::forget(ServedCall& call) {
@@ -184,33 +184,33 @@ void AnswerWriter::forget(ServedCall& call) {
   admission_.leave(call.request().connection_charge);
   wake_room_waiter();
   // One that leaves may have waited for this answer.
-  if (!is_gone() && !session_.ready()) [[unlikely]] {
-    session_.setup().owner.on_session_room(session_);
+  if (!is_gone() && !link_.ready()) [[unlikely]] {
+    link_.notify_room();
   }
 }
 
 std::shared_ptr<PeerTarget> AnswerWriter::peer() {
-  return is_gone() ? nullptr : PeerTarget::of(session_);
+  return is_gone() ? nullptr : link_.peer_target();
 }
 
 std::string AnswerWriter::local_endpoint() const {
-  return session_.connection().local_endpoint();
+  return link_.connection().local_endpoint();
 }
 
 std::string AnswerWriter::remote_endpoint() const {
-  return session_.connection().remote_endpoint();
+  return link_.connection().remote_endpoint();
 }
 
 std::shared_ptr<void>& AnswerWriter::connection_tag() {
-  return session_.seat().tag();
+  return link_.seat().tag();
 }
 
 void AnswerWriter::finish() {
-  session_.finish();
+  link_.finish();
 }
 
 void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
-  session_.count_refusal(reason, why);
+  link_.count_refusal(reason, why);
   counting_.refused(id);
   wire::AnswerHead head = failure_head(why);
   if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
@@ -218,7 +218,7 @@ void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& 
 }
 
 void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
-  session_.count_refusal(refusal.reason, refusal.status);
+  link_.count_refusal(refusal.reason, refusal.status);
   counting_.refused(id);
   wire::AnswerHead head = failure_head(refusal.status);
   head.flags |= wire::FrameFlags::kUnprocessed;
@@ -243,26 +243,26 @@ void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
 void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text,
                                 std::string_view details) {
   if (is_gone()) return;
-  const std::size_t most = session_.peer().body_bytes_max;
+  const std::size_t most = link_.peer().body_bytes_max;
   std::size_t before = sends_details_ ? wire::padded(details.size()) : 0;
   if (before > most) before = 0;
   std::string_view message = text.substr(0, most - before);
   if (before + message.size() > FrameOutput::kSmallBytes &&
-      !session_.output().reserve(before + message.size() + wire::kHeaderBytes)) [[unlikely]] {
+      !link_.output().reserve(before + message.size() + wire::kHeaderBytes)) [[unlikely]] {
     before = 0;
     message = message.substr(0, kShortTextBytes);
   }
   failure.id = id;
   failure.body_bytes = static_cast<std::uint32_t>(before + message.size());
   if (before != 0) failure.details_bytes = static_cast<std::uint32_t>(details.size());
-  std::byte* const body = session_.output().begin(failure.header());
+  std::byte* const body = link_.output().begin(failure.header());
   if (body == nullptr) return;
   if (before != 0) {
     std::memset(body + before - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
     std::memcpy(body, details.data(), details.size());
   }
   std::memcpy(body + before, message.data(), message.size());
-  session_.output().end();
+  link_.output().end();
 }
 
 }  // namespace weft::detail

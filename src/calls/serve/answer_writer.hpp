@@ -19,15 +19,15 @@
 
 namespace weft::detail {
 
-class Session;
+class SessionLink;
 
 /// Writes the answers to the peer's calls on one connection: frames, attachments, and failures. Thread: the
 /// connection's loop.
 class AnswerWriter final : public AnswerSink {
  public:
   /// All outlive it. `calls` has those with a record.
-  AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host, Admission& admission,
-               IdTable<ServedCall>& calls, CallCounting& counting);
+  AnswerWriter(SessionLink& link, CallsHost& host, Admission& admission, IdTable<ServedCall>& calls,
+               CallCounting& counting);
 
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
@@ -81,7 +81,7 @@ class AnswerWriter final : public AnswerSink {
 
   std::uint32_t requests_ = 0;
   bool sends_details_ = false;
-  Session& session_;
+  SessionLink& link_;
   CallsHost& host_;
   Admission& admission_;
   IdTable<ServedCall>& calls_;

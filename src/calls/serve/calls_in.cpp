@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "calls/gate/intercepted_sink.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/serve/answer_rate.hpp"
 #include "calls/serve/call_at_once.hpp"
-#include "calls/session/session.hpp"
-#include "calls/session/session_streams.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/saturated.hpp"
@@ -94,19 +94,20 @@ Status refuse_passed(AnswerWriter& answers, std::uint64_t id, const Refusal& ref
 
 }  // namespace
 
-CallsIn::CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id)
-    : session_(session),
+CallsIn::CallsIn(SessionLink& link, CallsHost& host)
+    : link_(link),
       host_(host),
-      admission_(session.limits(), *host.memory),
+      admission_(link.limits(), *host.memory),
       arriving_(admission_, *host.memory),
+      gate_(link, host.methods),
       table_(host.table_secret),
       check_(host.methods),
-      counting_(host.calls, table_, session.loop().turn_time()),
-      answers_(session, connection_id, host, admission_, table_, counting_) {}
+      counting_(host.calls, table_, link.loop().turn_time()),
+      answers_(link, host, admission_, table_, counting_) {}
 
 void CallsIn::begin_batch(TimePoint held_since) {
   if (!check_.serves()) return;
-  waited_ = session_.loop().now() - std::min(session_.connection().empty_at(), held_since);
+  waited_ = link_.loop().now() - std::min(link_.connection().empty_at(), held_since);
   held_since_ = held_since;
   if (arriving_.has_body()) [[unlikely]] {
     arriving_.release_body();
@@ -114,7 +115,7 @@ void CallsIn::begin_batch(TimePoint held_since) {
 }
 
 Status CallsIn::on_held_request(const Frame& frame, TimePoint since) {
-  const Duration waited = std::exchange(waited_, saturated_difference(session_.loop().now(), since));
+  const Duration waited = std::exchange(waited_, saturated_difference(link_.loop().now(), since));
   const TimePoint held_since = std::exchange(held_since_, since);
   Status status = on_request(frame, {});
   waited_ = waited;
@@ -126,10 +127,10 @@ Status CallsIn::on_held_request(const Frame& frame, TimePoint since) {
 // Only the carrier can tell, and is asked once for a batch.
 bool CallsIn::is_too_late(wire::RequestView request) {
   const Duration timeout = timeout_of(request);
-  const TimePoint now = session_.loop().now();
+  const TimePoint now = link_.loop().now();
   if (saturated_sum(held_since_, timeout) <= now) return true;
   if (waited_ <= timeout / 2) return false;
-  const Connection& connection = session_.connection();
+  const Connection& connection = link_.connection();
   waited_ = now - std::min(connection.behind_since(), connection.arrived_by(now));
   return waited_ > kNoWait && waited_ > timeout / 2;
 }
@@ -179,14 +180,14 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (method->gate != nullptr) [[unlikely]] {
     return serve_gated(*method, frame, chunk);
   }
-  Arrived arrived{deadline_of(request, session_.loop().now())};
+  Arrived arrived{deadline_of(request, link_.loop().now())};
   if (has_attachment) {
     if (!RequestCheck::takes_attachment(*method, request)) [[unlikely]] {
       const CallCounting::Taking taking{counting_, frame.header.id};
       return refuse_passed(answers_, request.id(), *check_.attachment_refusal(*method, request),
                            arrived.pass);
     }
-    arrived.received = whole_attachment(frame, session_.output().needs_end());
+    arrived.received = whole_attachment(frame, link_.output().needs_end());
   }
   return serve_record(*method, frame, chunk, std::move(arrived));
 }
@@ -198,7 +199,7 @@ bool CallsIn::takes_whole(wire::RequestView request) const {
 
 Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
-  const Deadline deadline = deadline_of(request, session_.loop().now());
+  const Deadline deadline = deadline_of(request, link_.loop().now());
   OwnedPass pass;
   auto refusal = gate_.check_caller(&method, MetadataView{frame.body.first(request.metadata_bytes())});
   const bool has_attachment = request.attachment_bytes() != 0;
@@ -211,7 +212,7 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
   }
   if (method.kind != HandlerKind::kInline) {
     Arrived arrived{deadline};
-    if (has_attachment) arrived.received = whole_attachment(frame, session_.output().needs_end());
+    if (has_attachment) arrived.received = whole_attachment(frame, link_.output().needs_end());
     arrived.pass = std::move(pass);
     return serve_record(method, frame, chunk, std::move(arrived));
   }
@@ -240,7 +241,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   if (method.key.streams) [[unlikely]] {
-    if (const auto refusal = session_.streams().refusal()) {
+    if (const auto refusal = link_.streams().refusal()) {
       return refuse_passed(answers_, frame.header.id, *refusal, arrived.pass);
     }
   }
@@ -259,14 +260,14 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   if (method.ends_at_once && method.gate == nullptr) {
     const CallCounting::Taking taking{counting_, frame.header.id};
-    serve_at_once(calls_, answers_, host_, session_.loop(), method,
+    serve_at_once(calls_, answers_, host_, link_.loop(), method,
                   {.id = frame.header.id,
                    .metadata = frame.body.first(wire::RequestView{frame.header}.metadata_bytes()),
                    .body = arguments_of(frame),
                    .deadline = arrived.deadline,
                    .kept = charge.kept - arrived.received.size(),
                    .connection_charge = charge.in_connection(),
-                   .answer_bytes_max = session_.limits().body_bytes_max,
+                   .answer_bytes_max = link_.limits().body_bytes_max,
                    .received = arrived.received,
                    .landed = arrived.attachment,
                    .place = place});
@@ -291,7 +292,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     call->envelope().pass = std::move(pass);
   }
   if (call->stream() != nullptr) [[unlikely]] {
-    call->stream()->open(session_.streams(), call->id(), true);
+    call->stream()->open(link_.streams(), call->id(), true);
   }
   call->start();
   return {};
@@ -310,7 +311,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
                         .kept{*host_.memory, charge.kept - received.bytes().size()},
                         .deadline = arrived.deadline,
                         .connection_charge = charge.in_connection(),
-                        .answer_bytes_max = session_.limits().body_bytes_max,
+                        .answer_bytes_max = link_.limits().body_bytes_max,
                         .place = std::move(place)};
   try {
     table_.reserve_one();
@@ -324,9 +325,9 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
         may_have_token ? gate_.without_token(request.kept.first(metadata)) : metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
     std::unique_ptr<StreamSide> stream;
-    if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
+    if (method.key.streams) stream = std::make_unique<StreamSide>(link_.loop());
     if (!received.empty()) arrived.attachment = received.take();
-    ServedCall& call = ServedCall::make(answers_, host_, session_.loop(), method, std::move(request),
+    ServedCall& call = ServedCall::make(answers_, host_, link_.loop(), method, std::move(request),
                                         std::move(arrived.attachment), has_details);
     call.stream() = std::move(stream);
     return &call;
@@ -344,8 +345,8 @@ void CallsIn::on_cancel(std::uint64_t id) {
 ArrivingCalls& CallsIn::need_arriving_calls() {
   if (arriving_calls_ == nullptr) {
     ArrivingCallsOwner& owner = *this;
-    arriving_calls_ = std::make_unique<ArrivingCalls>(owner, session_.connection(), session_.output(),
-                                                      session_.loop(), session_.limits(), admission_, host_);
+    arriving_calls_ =
+        std::make_unique<ArrivingCalls>(owner, link_, admission_, host_.refusals, host_.table_secret);
   }
   return *arriving_calls_;
 }
@@ -359,7 +360,7 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   }
   std::optional<Refusal> refusal = gate_.check_caller(check_.named(request), metadata_of(frame));
   if (!refusal) refusal = check_.attachment_refusal(request);
-  const Deadline deadline = deadline_of(request, session_.loop().now());
+  const Deadline deadline = deadline_of(request, link_.loop().now());
   OwnedPass pass;
   if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
   if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, pass);
@@ -387,7 +388,7 @@ void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
     arrived.attachment = std::move(attachment);
   }
   Status status = serve_record(method, call.frame(), call.chunk(), std::move(arrived));
-  if (!status.ok()) session_.close(std::move(status));
+  if (!status.ok()) link_.close(std::move(status));
   keep_answer_to_rate(*this, call.id(), call.answer_rate());
 }
 
@@ -440,14 +441,14 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
   if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
-  const Deadline deadline = deadline_of(request, session_.loop().now());
+  const Deadline deadline = deadline_of(request, link_.loop().now());
   if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, arriving_pass_);
   if (refusal) {
     arriving_.refuse(request.id(), std::move(*refusal));
     return Landing::skip();
   }
   if (check_.find(request)->key.chooses_landing) return serve_early(*check_.find(request), frame);
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
+  Result<Buffer> buffer = link_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
     arriving_.refuse(request.id(), no_memory_to_land(buffer.status()));
     return Landing::skip();
@@ -462,13 +463,13 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   early_ = true;
   counting_.taken(method);
   if (arriving_.has_body()) arriving_.release_body();
-  Arrived arrived{deadline_of(request, session_.loop().now())};
+  Arrived arrived{deadline_of(request, link_.loop().now())};
   arrived.pass = std::move(arriving_pass_);
   arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
                                               IncomingTransfer::Way::kFollows));
   Status status = serve_record(method, frame, ChunkRef{}, std::move(arrived));
   if (!status.ok()) {
-    session_.close(std::move(status));
+    link_.close(std::move(status));
     return Landing::skip();
   }
   ServedCall* const call = table_.find(request.id());
@@ -480,7 +481,7 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
 
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
   if (arriving_calls_ != nullptr) arriving_calls_->on_progress(left);
-  if (!arriving_.charge_attachment(left)) session_.connection().abandon_landing();
+  if (!arriving_.charge_attachment(left)) link_.connection().abandon_landing();
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
@@ -493,7 +494,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(request.id()), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
-  Arrived arrived{deadline_of(request, session_.loop().now())};
+  Arrived arrived{deadline_of(request, link_.loop().now())};
   arrived.pass = std::move(arriving_pass_);
   if (arriving_.refused(request.id()) || !attachment.ok()) {
     const CallCounting::Taking taking{counting_, frame.header.id};

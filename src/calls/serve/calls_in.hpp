@@ -28,13 +28,13 @@
 namespace weft::detail {
 
 struct MethodEntry;
-class Session;
+class SessionLink;
 
 /// The peer's calls on one connection: from a request's frame to the handler, and from the handler to the
 /// answer.
 class CallsIn final : private ArrivingCallsOwner {
  public:
-  CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id);
+  CallsIn(SessionLink& link, CallsHost& host);
 
   /// Returns false when the request will be refused regardless of the rest of its body, or when there is no
   /// room for `arrived`, the bytes from its header on: the rest is skipped then.
@@ -105,7 +105,7 @@ class CallsIn final : private ArrivingCallsOwner {
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Arrived& arrived, bool has_details);
 
-  Session& session_;
+  SessionLink& link_;
   CallsHost& host_;
   Admission admission_;
   ArrivingRequest arriving_;
@@ -115,7 +115,7 @@ class CallsIn final : private ArrivingCallsOwner {
   bool early_ = false;
   /// Pass of the request with the attachment being received; null when it passed nothing.
   OwnedPass arriving_pass_;
-  CallGate gate_{session_};
+  CallGate gate_;
   IdTable<ServedCall> table_;
   ServedList calls_;
   const RequestCheck check_;

@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-class Session;
+class SessionLink;
 struct CountedSessionTag;
 
 /// Sums the traffic of the connections of one loop, including connections that have ended. Each connection
@@ -17,9 +17,9 @@ struct CountedSessionTag;
 /// only at their beginning and end.
 class ConnectionTotals {
  public:
-  void join(Session& session) noexcept;
+  void join(SessionLink& session) noexcept;
   /// The connection of `session` is about to be destroyed.
-  void leave(Session& session) noexcept;
+  void leave(SessionLink& session) noexcept;
   /// Queries each connection, so the cost grows with their number.
   ConnectionStats sum() const noexcept;
 
@@ -27,7 +27,8 @@ class ConnectionTotals {
   /// Tells a child of fork apart, in which a thread that is not there may hold the mutex.
   const ForkMark made_in_;
   mutable std::mutex mutex_;
-  mutable IntrusiveList<Session, CountedSessionTag> sessions_;  // mutable, because a query changes no session
+  mutable IntrusiveList<SessionLink, CountedSessionTag>
+      sessions_;  // mutable, because a query changes no session
   ConnectionStats ended_;
 };
 

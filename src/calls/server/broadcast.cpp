@@ -229,7 +229,7 @@ bool BroadcastPart::is_behind(Session& session) const {
 }
 
 bool BroadcastPart::charge(Session& session) noexcept {
-  LocalBudget& process = *session.setup().host.memory;
+  LocalBudget& process = session.memory();
   if (!process.try_reserve(kCallBytes)) return false;
   if (!session.output().charge_first_chunk()) {
     process.release(kCallBytes);

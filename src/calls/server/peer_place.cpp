@@ -73,7 +73,7 @@ std::vector<std::shared_ptr<PeerTarget>> PeerBoard::find(std::string_view tag) c
 void PeerBoard::for_each_here(PeerVisit visit) const {
   for (const auto& place : places_) {
     if (!place->is_here()) continue;
-    place->for_each([&visit](Session& session) { visit(PeerTarget::of(session)); });
+    place->for_each([&visit](Session& session) { visit(session.peer_target()); });
   }
 }
 

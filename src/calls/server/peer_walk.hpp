@@ -23,7 +23,7 @@ class PeerWalk : public ListHook<PeerWalkTag> {
   void begin(SessionList& sessions) noexcept {
     sessions_ = &sessions;
     if (sessions.empty()) return;
-    newest_ = connection_id_of(sessions.newest());
+    newest_ = sessions.newest().connection_id();
     stop_at(&sessions.oldest());
   }
 
@@ -37,8 +37,8 @@ class PeerWalk : public ListHook<PeerWalkTag> {
 
   /// `session`, a peer, leaves the list after this.
   void leaves(Session& session) noexcept {
-    const std::uint64_t id = connection_id_of(session);
-    if (next_ == nullptr || id < connection_id_of(*next_) || id > newest_) return;
+    const std::uint64_t id = session.connection_id();
+    if (next_ == nullptr || id < next_->connection_id() || id > newest_) return;
     if (next_ == &session) stop_at(sessions_->after(session));
     on_missed(session);
   }
@@ -57,7 +57,7 @@ class PeerWalk : public ListHook<PeerWalkTag> {
   // Only at peers, because the end of a session that is not a peer yet is not reported.
   void stop_at(Session* session) noexcept {
     while (session != nullptr && !session->seat().is_counted()) session = sessions_->after(*session);
-    next_ = session != nullptr && connection_id_of(*session) <= newest_ ? session : nullptr;
+    next_ = session != nullptr && session->connection_id() <= newest_ ? session : nullptr;
   }
 
   SessionList* sessions_ = nullptr;

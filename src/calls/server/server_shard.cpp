@@ -93,7 +93,7 @@ void ServerShard::on_session_ready(Session& session) {
 
 void ServerShard::tell(PeerVisit& hook, Session& session) noexcept {
   try {
-    hook(PeerTarget::of(session));
+    hook(session.peer_target());
   } catch (...) {
     session.close(status_of_exception("a hook for peers"));
   }

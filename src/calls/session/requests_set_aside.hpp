@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "calls/serve/answer_rate.hpp"
 #include "calls/terms/id_table.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/terms/chunk_keeping.hpp"
 #include "weft/detail/calls/terms/id_table_node.hpp"
 #include "weft/detail/calls/terms/kept_body.hpp"
+#include "weft/detail/calls/terms/pace.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 

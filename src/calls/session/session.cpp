@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "calls/call/call_path.hpp"
 #include "calls/serve/answer_rate.hpp"
-#include "calls/session/call_path.hpp"
 #include "calls/terms/fault_log.hpp"
 #include "weft/detail/base/peer_text.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
@@ -69,10 +69,10 @@ Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
 }
 
 // A hello of this side that contains only its features.
-wire::Hello hello_with_features(const SessionSetup& setup) {
+wire::Hello hello_with_features(bool checksums) {
   wire::Hello hello;
   hello.features_supported = wire::Features::kAll;
-  hello.features_required = setup.checksums ? wire::Features::kChecksum : 0;
+  hello.features_required = checksums ? wire::Features::kChecksum : 0;
   return hello;
 }
 
@@ -110,7 +110,7 @@ BesideAnswers way_of(Session& session, const Frame& frame) {
   if (!session.output().has_room() || request.attachment_bytes() != 0) return BesideAnswers::kPutOff;
   // A request without its body is refused now, because the reason is only kept until the next refusal.
   if (frame.body.size() < frame.header.body_bytes) return BesideAnswers::kServed;
-  const MethodEntry* const method = RequestCheck{session.setup().host.methods}.method_for(request);
+  const MethodEntry* const method = RequestCheck{session.host().methods}.method_for(request);
   if (method == nullptr || method->kind == HandlerKind::kInline) return BesideAnswers::kServed;
   const bool is_long = frame.body.size() > RequestsSetAside::kBodyMax;
   return method->key.streams || is_long ? BesideAnswers::kPutOff : BesideAnswers::kSetAside;
@@ -128,20 +128,11 @@ bool give_up_what_arrives(CallsIn& in, bool is_first_turn) {
   return (is_first_turn && in.calls().give_up_streams()) || some;
 }
 
-// A failure is the peer's breach of the protocol.
-Result<Landing> place_of(wire::PieceView piece, CallsIn& in, CallsOut& out, SessionStreams& streams) {
-  if (piece.of_item()) return streams.on_piece(piece);
-  if (piece.of_answer()) return out.on_piece(piece);
-  if (in.arriving_calls() == nullptr) return Landing::skip();
-  return in.arriving_calls()->on_piece(piece);
-}
-
 }  // namespace
 
-std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
-  const std::uint32_t wanted =
-      setup.calls_max != 0 ? setup.calls_max : connection.capabilities().calls_shared_max;
-  return std::min(setup.limits.calls_in_flight_max, wanted);
+std::uint32_t own_calls_max(const RpcLimits& limits, std::uint32_t calls_max, const Connection& connection) {
+  const std::uint32_t wanted = calls_max != 0 ? calls_max : connection.capabilities().calls_shared_max;
+  return std::min(limits.calls_in_flight_max, wanted);
 }
 
 ConnectionOptions connection_options(const RpcLimits& limits) {
@@ -155,17 +146,22 @@ ConnectionOptions connection_options(const RpcLimits& limits) {
 
 Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connection,
                  std::uint64_t connection_id)
-    : setup_(setup),
-      connection_(std::move(connection)),
-      output_(*connection_, setup.limits, *setup.host.memory),
-      out_(*this, *setup.host.memory),
-      in_(*this, setup_.host, connection_id) {
-  setup_.host.traffic.join(*this);
+    : SessionLink(setup.loop, setup.limits, *setup.host.memory, std::move(connection), connection_id),
+      owner_(setup.owner),
+      host_(setup.host),
+      hello_timeout_(setup.hello_timeout),
+      calls_max_(setup.calls_max),
+      checksums_(setup.checksums),
+      connecting_(setup.connecting),
+      ends_in_slices_(setup.ends_in_slices),
+      out_(*this),
+      in_(*this, setup.host) {
+  host_.traffic.join(*this);
 }
 
 Session::~Session() {
   abandon();
-  setup_.host.traffic.leave(*this);
+  host_.traffic.leave(*this);
 }
 
 // The connection is destroyed first: it returns every lease, and no event of it reaches the calls afterwards.
@@ -192,12 +188,12 @@ void Session::abandon() noexcept {
 // From its beginning on the connection reports, also that there was no memory for a hello.
 void Session::start() noexcept {
   connection_->start(*this);
-  loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
-  wire::Hello hello = hello_with_features(setup_);
-  hello.body_bytes_max = setup_.limits.body_bytes_max;
-  hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
-  hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
-  hello.stream_window_bytes = setup_.limits.stream_window;
+  loop().arm(*this, Deadline::after(loop().now(), hello_timeout_).at());
+  wire::Hello hello = hello_with_features(checksums_);
+  hello.body_bytes_max = limits_.body_bytes_max;
+  hello.attachment_bytes_max = limits_.attachment_bytes_max;
+  hello.calls_in_flight_max = limits_.calls_in_flight_max;
+  hello.stream_window_bytes = limits_.stream_window;
   try {
     hello.carriers = connection_->carrier_offers();
     const std::string bytes = wire::encode_hello(hello);
@@ -213,9 +209,9 @@ void Session::start() noexcept {
 Status Session::on_hello(const wire::Hello& theirs) {
   life_.heard = true;
   in_.answers().set_peer_identity(connection_->peer_identity());
-  const wire::Hello ours = hello_with_features(setup_);
+  const wire::Hello ours = hello_with_features(checksums_);
   // If this side offered a carrier, the demands of the peer were checked when the carrier was chosen.
-  if (setup_.connecting && connection_->carrier_offers().empty()) {
+  if (connecting_ && connection_->carrier_offers().empty()) {
     if (Status refused = refuse_demands(theirs.carriers); !refused.ok()) return refused;
   }
   const Result<std::uint64_t> features = wire::agree_features(ours, theirs);
@@ -226,7 +222,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     connection_->use_checksums();
   }
   if ((*features & wire::Features::kPieces) != 0) {
-    transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
+    transfers_.allow((*features & wire::Features::kContinue) != 0, limits_.attachment_rate_max);
   }
   if ((*features & wire::Features::kDetails) != 0) in_.answers().allow_details();
   if ((*features & wire::Features::kStreams) != 0) {
@@ -235,24 +231,26 @@ Status Session::on_hello(const wire::Hello& theirs) {
                     .item_bytes_max = theirs.body_bytes_max,
                     .knows_streams = true,
                     .knows_attachments = attached,
-                    .counts_opened = !setup_.connecting});
+                    .counts_opened = !connecting_});
   }
-  peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
-  out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
+  peer_ = {.attachment_bytes_max = theirs.attachment_bytes_max,
+           .body_bytes_max = theirs.body_bytes_max,
+           .knows_streams = streams_.are_allowed()};
+  out_.keep_to(own_calls_max(limits_, calls_max_, *connection_), theirs.calls_in_flight_max);
   state_ = State::kReady;
-  if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
-    loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
+  if (limits_.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
+    loop().arm(*this, Deadline::after(loop().now(), limits_.ping_interval).at());
   } else {
     loop().disarm(*this);
   }
-  setup_.owner.on_session_ready(*this);
+  owner_.on_session_ready(*this);
   return {};
 }
 
 Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   life_.heard = true;
   Status status = take_frames(frames, chunk);
-  setup_.owner.on_session_room(*this);
+  owner_.on_session_room(*this);
   return status;
 }
 
@@ -298,7 +296,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 // Returns false when memory is exhausted, or the list is full.
 bool Session::set_aside(const Frame& request, TimePoint held_since) {
   if (set_aside_ == nullptr) {
-    set_aside_.reset(new (std::nothrow) RequestsSetAside{*setup_.host.memory, setup_.host.table_secret});
+    set_aside_.reset(new (std::nothrow) RequestsSetAside{memory(), host_.table_secret});
   }
   return set_aside_ != nullptr && set_aside_->add(request, std::min(held_since, loop().now()));
 }
@@ -308,8 +306,8 @@ bool Session::set_aside(const Frame& request, TimePoint held_since) {
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since) {
   connection_->pause_receiving();
   out_.hold_back(true);
-  put_off_ = RequestsPutOff::make(frames, chunk, loop().chunks(), *setup_.host.memory,
-                                  std::min(held_since, loop().now()));
+  put_off_ =
+      RequestsPutOff::make(frames, chunk, loop().chunks(), memory(), std::min(held_since, loop().now()));
   return put_off_ != nullptr;
 }
 
@@ -324,15 +322,27 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       }
       const std::span<const Frame> items = SessionStreams::items_at_front_of(frames.subspan(at));
       at += items.size() - 1;
-      Status status = streams_.on_items(items, chunk);
+      const wire::ItemView item{frame.header};
+      Status breach;
+      StreamSide* const stream =
+          find_stream(item.id(), item.of_answer(), "an item for a call of one answer", breach);
+      if (!breach.ok()) [[unlikely]] {
+        return breach;
+      }
+      Status status = streams_.on_items(stream, items, chunk);
       // The credits for them are bounded only if the peer reads them.
-      if (connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water) [[unlikely]] {
+      if (connection_->outbox().queued_bytes() > limits_.outbox_high_water) [[unlikely]] {
         stop_reading_if_full(*this, output_.has_room());
       }
       return status;
     }
-    case wire::FrameType::kCredit:
-      return streams_.on_credit(frame.header);
+    case wire::FrameType::kCredit: {
+      const wire::CreditView credit{frame.header};
+      Status breach;
+      StreamSide* const stream =
+          find_stream(credit.id(), credit.of_answer(), "a credit for a call of one answer", breach);
+      return stream != nullptr ? stream->on_credit(frame.header) : breach;
+    }
     case wire::FrameType::kCancel:
       if (const auto aside = set_aside_ != nullptr ? set_aside_->take(frame.header.id) : nullptr) {
         in_.refuse_request(wire::RequestView{aside->frame().header},
@@ -355,7 +365,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       return {};
     case wire::FrameType::kPong:
       if (transfers_.on_pong(frame.header.id)) return {};
-      if (frame.header.id == life_.ping_id(connection_id_of(*this))) life_.asked = false;
+      if (frame.header.id == life_.ping_id(connection_id())) life_.asked = false;
       return {};
     case wire::FrameType::kRequest:  // both taken before
     case wire::FrameType::kAnswer:
@@ -365,7 +375,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       if (const std::uint64_t taken = wire::GoawayView{frame.header}.taken_up_to()) {
         out_.end_from(taken, untaken(as_text(frame.body)));
       }
-      setup_.owner.on_session_goaway(*this);
+      owner_.on_session_goaway(*this);
       return {};
     case wire::FrameType::kRate: {
       const wire::RateView rate{frame.header};
@@ -380,16 +390,49 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       break;
     default:
       if (!wire::is_skippable(frame.header.type)) break;
-      ++setup_.host.frames_skipped;
+      ++host_.frames_skipped;
       return {};
   }
-  return unknown_type(frame.header, setup_.limits);
+  return unknown_type(frame.header, limits_);
+}
+
+StreamSide* Session::find_stream(std::uint64_t id, bool of_answer, std::string_view frame,
+                                 Status& breach) const {
+  StreamSide* stream = nullptr;
+  if (of_answer) {
+    Exchange* const exchange = out_.table().find(id);
+    if (exchange == nullptr) return nullptr;
+    stream = exchange->stream();
+  } else {
+    ServedCall* const call = in_.find(id);
+    if (call == nullptr || call->answered()) return nullptr;
+    stream = call->stream().get();
+  }
+  if (stream == nullptr) breach = misplaced_item(frame);
+  return stream;
+}
+
+// A failure is the peer's breach of the protocol.
+Result<Landing> Session::place_of(wire::PieceView piece) {
+  if (piece.of_item()) {
+    streams_.on_no_piece();
+    Status breach;
+    StreamSide* const stream =
+        find_stream(piece.id(), piece.of_answer(), "a piece of an item for a call of one answer", breach);
+    if (!breach.ok()) return breach;
+    return streams_.on_piece(stream, piece);
+  }
+  if (piece.of_answer()) return out_.on_piece(piece);
+  if (in_.arriving_calls() == nullptr) return Landing::skip();
+  return in_.arriving_calls()->on_piece(piece);
 }
 
 bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
   if (header.type == wire::FrameType::kItem) {
-    return streams_.wants_item(wire::ItemView{header}, arrived.size());
+    const wire::ItemView item{header};
+    Status breach;
+    return streams_.wants_item(find_stream(item.id(), item.of_answer(), {}, breach), arrived.size());
   }
   return !wire::is_skippable(header.type);
 }
@@ -403,12 +446,12 @@ bool Session::takes_whole(const wire::FrameHeader& header) const {
 Landing Session::on_attachment(const Frame& frame) {
   life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {
-    Result<Landing> landing = place_of(wire::PieceView{frame.header}, in_, out_, streams_);
+    Result<Landing> landing = place_of(wire::PieceView{frame.header});
     if (!landing.ok()) {
       close(std::move(landing).status());
       return Landing::skip();
     }
-    if (landing->kind == Landing::Kind::kSkip) ++setup_.host.pieces_skipped;
+    if (landing->kind == Landing::Kind::kSkip) ++host_.pieces_skipped;
     return *landing;
   }
   if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
@@ -432,9 +475,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   } else if (frame.header.type == wire::FrameType::kAnswer) {
     out_.on_answer_attachment_end(frame, landed);
   } else {
-    ++setup_.host.frames_skipped;
+    ++host_.frames_skipped;
   }
-  setup_.owner.on_session_room(*this);
+  owner_.on_session_room(*this);
   // An upload announced before there were too many answers is accepted, as its request was.
   if (frame.header.type == wire::FrameType::kRequest) {
     stop_reading_if_full(*this, output_.has_room_for_requests());
@@ -471,7 +514,7 @@ void Session::on_drained() {
   // While there are too many answers, do not read on: each request with an attachment after it would add one.
   const bool reads = put_off_ == nullptr && (output_.has_room_for_requests() || !may_put_off(*this));
   if (reads) out_.hold_back(false);
-  setup_.owner.on_session_room(*this);
+  owner_.on_session_room(*this);
   if (reads) connection_->resume_receiving();
 }
 
@@ -482,11 +525,11 @@ bool Session::owes_more() {
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more arrives
-    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id())});
     // Our own calls, which handlers may be waiting for, will not be answered.
     out_.end_from(0, Status::of<kPeerEndedItsSide>());
     seat_.on_room();
-    setup_.owner.on_session_goaway(*this);
+    owner_.on_session_goaway(*this);
   }
   return true;
 }
@@ -494,7 +537,7 @@ bool Session::owes_more() {
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
   if (const auto breach = breach_of(why)) count_refusal(*breach, why);
-  if (setup_.host.faults != nullptr) faults_.close(*setup_.host.faults, *connection_);
+  if (host_.faults != nullptr) faults_.close(*host_.faults, *connection_);
   loop().disarm(*this);
   put_off_.reset();
   set_aside_.reset();
@@ -502,7 +545,7 @@ void Session::on_closed(Status why) {
   transfers_.drop_all();
   // All lent memory has been returned, so no call waits for it: a call that is notified in a later turn may
   // end, or be cancelled, before it is notified.
-  std::size_t left = setup_.ends_in_slices ? kCallsEndedAtOnce : SIZE_MAX;
+  std::size_t left = ends_in_slices_ ? kCallsEndedAtOnce : SIZE_MAX;
   SessionEnding ending{why, connection_->outbox().handed_over()};
   if (!tell(in_, out_, ending, left)) {
     ending_.reset(new (std::nothrow) SessionEnding{ending});
@@ -510,7 +553,7 @@ void Session::on_closed(Status why) {
     if (ending_ == nullptr) tell(in_, out_, ending, left);  // without memory to tell them later
   }
   seat_.on_closed();
-  setup_.owner.on_session_closed(*this, why);
+  owner_.on_session_closed(*this, why);
 }
 
 bool Session::end_some(std::size_t& left) noexcept {
@@ -521,9 +564,9 @@ bool Session::end_some(std::size_t& left) noexcept {
 
 void Session::on_timer() {
   // After this side was blocked, the peer's hello, pong or end may have arrived already, and is read first.
-  const Duration timeout = state_ == State::kHello ? setup_.hello_timeout
-                           : life_.finished        ? setup_.limits.stall_timeout
-                                                   : setup_.limits.ping_interval;
+  const Duration timeout = state_ == State::kHello ? hello_timeout_
+                           : life_.finished        ? limits_.stall_timeout
+                                                   : limits_.ping_interval;
   const TimePoint fair = loop().turn_time().absence().judge_from(timeout);
   if (fair > loop().now()) return loop().arm(*this, fair);
   if (!connection_->has_looked(at())) return loop().arm(*this, at());
@@ -531,7 +574,7 @@ void Session::on_timer() {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
   if (life_.finished && (connection_->is_moving() || transfers_.has_more())) {
-    return loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
+    return loop().arm(*this, Deadline::after(loop().now(), limits_.stall_timeout).at());
   }
   if (life_.finished) {
     return close(
@@ -542,7 +585,7 @@ void Session::on_timer() {
 
 // An active peer is pinged one interval after its last frame, and considered dead after another one.
 void Session::watch_peer() {
-  const Duration interval = setup_.limits.ping_interval;
+  const Duration interval = limits_.ping_interval;
   TimePoint since = loop().now();
   // Its pongs would not be read, or it has ended its side.
   const bool cannot_answer = state_ == State::kHalfClosed || !connection_->receives();
@@ -557,7 +600,7 @@ void Session::watch_peer() {
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   }
   if (cannot_answer || life_.pinged)
-    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id())});
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 
@@ -575,7 +618,7 @@ void Session::send_goaway(std::string_view reason, bool asks) {
   output_.send(wire::GoawayHead{}.header(), reason);
   if (!asks) return;
   life_.asked = true;
-  output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
+  output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id())});
 }
 
 void Session::finish() {
@@ -585,11 +628,17 @@ void Session::finish() {
   connection_->finish();
   // No ping can be sent after the end of this side, so this timeout limits the wait for the peer to end its
   // own.
-  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
+  loop().arm(*this, Deadline::after(loop().now(), limits_.stall_timeout).at());
 }
 
-void Session::close(Status why) {
-  connection_->close(std::move(why));
+bool Session::serves_last_calls() {
+  return state_ == State::kDraining && life_.goaway_sent && !life_.finished && in_.calls().has_unanswered();
+}
+
+const std::shared_ptr<PeerTarget>& Session::peer_target() {
+  std::shared_ptr<PeerTarget>& target = seat_.target();
+  if (target == nullptr) target = PeerTarget::of(out_, host_.peer_call_timeout, host_.peers);
+  return target;
 }
 
 void Session::close_with_goaway(const Status& why) {
@@ -608,9 +657,9 @@ void Session::close_with_goaway(const Status& why) {
 }
 
 void Session::count_refusal(RefusalReason reason, const Status& why) {
-  setup_.host.refusals.count(reason);
-  if (setup_.host.faults == nullptr) return;
-  faults_.note(*setup_.host.faults, *connection_, reason, why, loop().now());
+  host_.refusals.count(reason);
+  if (host_.faults == nullptr) return;
+  faults_.note(*host_.faults, *connection_, reason, why, loop().now());
 }
 
 }  // namespace weft::detail

@@ -9,12 +9,11 @@
 #include "calls/call/calls_out.hpp"
 #include "calls/gate/fault_gate.hpp"
 #include "calls/peers/peer_seat.hpp"
-#include "calls/sending/frame_output.hpp"
-#include "calls/sending/outgoing_transfers.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/serve/calls_in.hpp"
 #include "calls/session/requests_put_off.hpp"
 #include "calls/session/requests_set_aside.hpp"
-#include "calls/session/session_streams.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/log.hpp"
 #include "weft/detail/calls/terms/limits.hpp"
@@ -64,14 +63,9 @@ struct SessionSetup {
   std::uint32_t calls_max = UINT32_MAX;
 };
 
-/// Returns the limit for our calls in flight on `connection`, after its carrier was chosen.
-std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection);
-
-/// Limits that the peer's hello named.
-struct PeerLimits {
-  std::uint32_t body_bytes_max = 0;
-  std::uint64_t attachment_bytes_max = 0;
-};
+/// Returns the limit for our calls in flight on `connection`, after its carrier was chosen; `calls_max` as in
+/// SessionSetup.
+std::uint32_t own_calls_max(const RpcLimits& limits, std::uint32_t calls_max, const Connection& connection);
 
 /// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
@@ -97,10 +91,7 @@ struct SessionTag;
 /// may exist that were not notified yet: anything that they send is dropped.
 ///
 /// Thread: its loop's.
-class Session final : public ListHook<SessionTag>,
-                      public ListHook<CountedSessionTag>,
-                      private FrameSink,
-                      private Timer {
+class Session final : public SessionLink, public ListHook<SessionTag>, private FrameSink, private Timer {
  public:
   Session(const SessionSetup& setup, std::unique_ptr<Connection> connection, std::uint64_t connection_id);
   ~Session();
@@ -110,18 +101,13 @@ class Session final : public ListHook<SessionTag>,
   /// Sends our hello and begins to receive.
   void start() noexcept;
 
-  bool ready() const { return state_ == State::kReady; }
-  /// Returns true if new calls may be queued: the session is ready, and has room for their frames.
-  bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
-
   /// Asks the peer to send no new calls; calls that still arrive are served. Before the peer's hello nothing
   /// is sent, and the peer gets little time for its hello: the owner must call this again in
   /// on_session_ready(). With `asks` the peer is also pinged, to confirm that it has received the goaway.
   void send_goaway(std::string_view reason, bool asks = false);
   /// Returns true if calls may be in flight that the peer sent before it received a goaway with `asks`.
   bool may_be_called() const { return life_.asked; }
-  /// Ends our side after everything was sent; no calls of either side may be left.
-  void finish();
+  void finish() override;
   /// Called after its end: notifies up to `left` of its calls, and decrements `left` for each. Returns false
   /// when some remain.
   bool end_some(std::size_t& left) noexcept;
@@ -130,34 +116,21 @@ class Session final : public ListHook<SessionTag>,
   /// is used. May be called inside the session's callbacks, but the session must stay until they have
   /// returned.
   void abandon() noexcept;
-  /// Ends it soon: on_session_closed comes from the loop.
-  void close(Status why);
-  /// The same, and tells the peer how much of its output was processed, if that can be sent at once: the peer
-  /// then knows which of its calls have not run. Must not be called while a frame of the peer's is being
-  /// processed.
-  void close_with_goaway(const Status& why);
-  /// Counts a refused input of the peer's, and logs it unless refusals are too frequent: see FaultGate.
-  void count_refusal(RefusalReason reason, const Status& why);
+  void close_with_goaway(const Status& why) override;
+  void count_refusal(RefusalReason reason, const Status& why) override;
+  void notify_room() override { owner_.on_session_room(*this); }
+  bool serves_last_calls() override;
+  SessionStreams& streams() override { return streams_; }
+  PeerSeat& seat() override { return seat_; }
+  const std::shared_ptr<PeerTarget>& peer_target() override;
 
-  Loop& loop() const { return setup_.loop; }
-  const SessionSetup& setup() const { return setup_; }
-  const RpcLimits& limits() const { return setup_.limits; }
-  Connection& connection() { return *connection_; }
-  FrameOutput& output() { return output_; }
-  OutgoingTransfers& transfers() { return transfers_; }
-  SessionStreams& streams() { return streams_; }
+  /// Returns true if new calls may be queued.
+  bool has_room() const { return out_.has_room(); }
+  CallsHost& host() const { return host_; }
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
-  const PeerLimits& peer() const { return peer_; }
-  PeerSeat& seat() { return seat_; }
-  /// Returns true if this side has sent a goaway and not ended yet, and the peer has not ended its side.
-  bool is_leaving_itself() const {
-    return state_ == State::kDraining && life_.goaway_sent && !life_.finished;
-  }
 
  private:
-  enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
-
   Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
@@ -187,11 +160,20 @@ class Session final : public ListHook<SessionTag>,
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
 
-  SessionSetup setup_;
-  std::unique_ptr<Connection> connection_;
-  FrameOutput output_;
-  OutgoingTransfers transfers_{*connection_, output_};
-  SessionStreams streams_{*this, output_};
+  /// Returns the stream of a frame, null when its call has ended. For a call without a stream sets `breach`,
+  /// which reports that `frame` is misplaced.
+  StreamSide* find_stream(std::uint64_t id, bool of_answer, std::string_view frame, Status& breach) const;
+  Result<Landing> place_of(wire::PieceView piece);
+
+  SessionOwner& owner_;
+  CallsHost& host_;
+  const Duration hello_timeout_;
+  const std::uint32_t calls_max_;
+  const bool checksums_;
+  const bool connecting_;
+  const bool ends_in_slices_;
+  bool abandoned_ = false;
+  SessionStreams streams_{*this};
   PeerSeat seat_;
   CallsOut out_;
   CallsIn in_;
@@ -200,9 +182,6 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<RequestsSetAside> set_aside_;
   /// Null unless some of many calls have not been notified yet.
   std::unique_ptr<SessionEnding> ending_;
-  PeerLimits peer_;
-  State state_ = State::kHello;
-  bool abandoned_ = false;
   /// State of the liveness check, and of the end of this side.
   struct Life {
     bool heard = false;
@@ -223,10 +202,5 @@ class Session final : public ListHook<SessionTag>,
   Life life_;
   FaultGate faults_;
 };
-
-/// Returns what identifies the connection among all of this process.
-inline std::uint64_t connection_id_of(Session& session) {
-  return session.calls_in().answers().connection_id();
-}
 
 }  // namespace weft::detail

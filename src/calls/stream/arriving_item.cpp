@@ -3,8 +3,9 @@
 
 #include <utility>
 
-#include "calls/landing/arriving_items.hpp"
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
+#include "calls/stream/arriving_items.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
 
 namespace weft::detail {
@@ -26,7 +27,7 @@ ArrivingItem::ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemVie
       bytes_(memory_.size()),
       cost_(item.cost()),
       is_counted_(side.place().streams->counts(side.place().answers)) {
-  getting_on_.begin(items_->session().connection().stats().bytes_received);
+  getting_on_.begin(items_->link().connection().stats().bytes_received);
   arm();
 }
 
@@ -36,11 +37,11 @@ ArrivingItem::~ArrivingItem() {
 
 void ArrivingItem::forget_side() noexcept {
   side_ = nullptr;
-  if (armed()) items_->session().loop().disarm(*this);
+  if (armed()) items_->link().loop().disarm(*this);
 }
 
 void ArrivingItem::forget_items() noexcept {
-  if (armed()) items_->session().loop().disarm(*this);
+  if (armed()) items_->link().loop().disarm(*this);
   items_ = nullptr;
 }
 
@@ -50,21 +51,21 @@ Result<Buffer> ArrivingItem::take() {
 }
 
 void ArrivingItem::arm() noexcept {
-  const Session& session = items_->session();
-  session.loop().arm(*this, Deadline::after(session.loop().now(), session.limits().frame_timeout).at());
+  const SessionLink& link = items_->link();
+  link.loop().arm(*this, Deadline::after(link.loop().now(), link.limits().frame_timeout).at());
 }
 
 // After this side was blocked, the pieces may have arrived already, and are read first.
 void ArrivingItem::on_timer() {
-  Session& session = items_->session();
-  Loop& loop = session.loop();
-  if (session.connection().is_paused()) return arm();
-  const TimePoint fair = loop.turn_time().absence().judge_from(session.limits().frame_timeout);
+  SessionLink& link = items_->link();
+  Loop& loop = link.loop();
+  if (link.connection().is_paused()) return arm();
+  const TimePoint fair = loop.turn_time().absence().judge_from(link.limits().frame_timeout);
   if (fair > loop.now()) return loop.arm(*this, fair);
-  if (!session.connection().has_looked(at())) return loop.arm(*this, at());
-  if (getting_on_.look(received_, bytes(), session.connection().stats().bytes_received)) return arm();
+  if (!link.connection().has_looked(at())) return loop.arm(*this, at());
+  if (getting_on_.look(received_, bytes(), link.connection().stats().bytes_received)) return arm();
   const Status why = Status::of<kItemStoodStill>();
-  session.count_refusal(RefusalReason::kAttachmentStalled, why);
+  link.count_refusal(RefusalReason::kAttachmentStalled, why);
   side_->fail_reading(why);
 }
 

@@ -3,7 +3,8 @@
 
 #include <utility>
 
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
 
 namespace weft::detail {
@@ -23,10 +24,10 @@ ItemTransfer::ItemTransfer(Attachment attachment, StreamSide& side) noexcept
 
 // An attachment no longer than a piece is queued at once, so that the writer does not wait for it.
 bool ItemTransfer::begin(const StreamPlace& place) noexcept {
-  Session& session = place.streams->session();
+  SessionLink& link = place.streams->link();
   belong_to(place.id, place.answers);
-  if (session.transfers().splits(bytes_left())) {
-    session.transfers().add(*this, session.loop());
+  if (link.transfers().splits(bytes_left())) {
+    link.transfers().add(*this, link.loop());
     return true;
   }
   if (queue_whole(place)) {
@@ -34,7 +35,7 @@ bool ItemTransfer::begin(const StreamPlace& place) noexcept {
     return true;
   }
   // Its piece has begun, so the peer would take any following bytes for the rest of it.
-  session.close(Status::of<kNoMemoryForAttachment>());
+  link.close(Status::of<kNoMemoryForAttachment>());
   side_ = nullptr;
   queued_ = true;
   if (returned_ || give_up()) delete this;
@@ -51,13 +52,13 @@ bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
   FrameOutput& output = place.streams->output();
   if (output.begin(head.header()) == nullptr) return false;
   output.end();
-  Outbox& outbox = place.streams->session().connection().outbox();
+  Outbox& outbox = place.streams->link().connection().outbox();
   if (is_copied_by(outbox)) static_cast<void>(output.reserve(bytes_left()));
   return queue(outbox, bytes_left());
 }
 
 void ItemTransfer::leave_side() noexcept {
-  if (side_ != nullptr && linked()) side_->place().streams->session().transfers().remove(*this);
+  if (side_ != nullptr && linked()) side_->place().streams->link().transfers().remove(*this);
   side_ = nullptr;
 }
 

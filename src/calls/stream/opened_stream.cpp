@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "calls/call/calls_out.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 
 namespace weft::detail {
@@ -50,7 +51,7 @@ void OpenedStream::open_or_close() noexcept {
   if (done()) {
     side_.close(failure(), false);
   } else if (!side_.place().is_open()) {
-    open_items(side_);
+    if (CallsOut* const calls = sent_on()) side_.open(calls->link().streams(), id(), false);
   }
 }
 

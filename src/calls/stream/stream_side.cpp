@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "calls/sending/frame_output.hpp"
-#include "calls/session/session.hpp"
-#include "calls/session/session_streams.hpp"
+#include "calls/sending/session_link.hpp"
 #include "calls/stream/item_transfer.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -30,7 +30,7 @@ void wake(Loop& loop, Ready*& waiter) noexcept {
 
 // The largest attachment of an item that the peer takes; 0: its build knows none.
 std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
-  return streams.peer().knows_attachments ? streams.session().peer().attachment_bytes_max : 0;
+  return streams.peer().knows_attachments ? streams.link().peer().attachment_bytes_max : 0;
 }
 
 // Says why an item's attachment cannot be sent; ok when it can.

@@ -45,7 +45,7 @@ class CallsAtOnce : public ::testing::Test {
 TEST_F(CallsAtOnce, MayCallTheirCallerBackWhileTheirSideLeaves) {
   rig_->session().send_goaway("it is late");
   ASSERT_EQ(rig_->sent_frame().header.type, wire::FrameType::kGoaway);
-  TextCall of_nobody{*PeerTarget::of(rig_->session())};
+  TextCall of_nobody{*rig_->session().peer_target()};
   EXPECT_FALSE(of_nobody.begin()) << "the peer may end the connection now";
   rig_->peer_sends(
       frame_bytes(wire::RequestHead{.id = 5, .method = 12, .schema = 22}.header(), "hi", "attached"));

@@ -37,10 +37,10 @@ struct Ground {
 class ModelTarget final : public CallTarget {
  public:
   ModelTarget(Loop& loop, Session& session) : CallTarget(loop, kNoTimeout, true) {
-    set_open_session(&session);
+    set_open_calls(&session.calls_out());
   }
   void withdraw(PendingCall&) noexcept override {}
-  void close() { set_open_session(nullptr); }
+  void close() { set_open_calls(nullptr); }
 
  private:
   Begun begin_without_session(PendingCall& call, std::size_t) override {

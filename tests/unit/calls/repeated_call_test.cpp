@@ -26,8 +26,8 @@ class RepeatingTarget final : public CallTarget {
     repeat_calls();
   }
 
-  void use(SessionRig& rig) { set_open_session(&rig.session()); }
-  void use_none() { set_open_session(nullptr); }
+  void use(SessionRig& rig) { set_open_calls(&rig.session().calls_out()); }
+  void use_none() { set_open_calls(nullptr); }
   void withdraw(PendingCall& call) noexcept override {
     EXPECT_EQ(&call, waiting);
     waiting = nullptr;

@@ -30,13 +30,13 @@ class Target final : public CallTarget {
  public:
   explicit Target(SessionRig& rig, Duration timeout = kNoTimeout)
       : CallTarget(rig.loop(), timeout, true), rig_(rig) {
-    set_open_session(&rig.session());
+    set_open_calls(&rig.session().calls_out());
   }
   void withdraw(PendingCall& call) noexcept override {
     EXPECT_EQ(&call, waiting);
     waiting = nullptr;
   }
-  void close() { set_open_session(nullptr); }
+  void close() { set_open_calls(nullptr); }
   /// The call that waits may go.
   void admit() { std::exchange(waiting, nullptr)->begin_waiting(rig_.session().calls_out()); }
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/detail/calls/landing/incoming_attachment.hpp"
+#include "weft/detail/calls/serve/incoming_attachment.hpp"
 #include "weft/detail/calls/serve/inline_call.hpp"
 #include "weft/detail/calls/serve/served_call.hpp"
 #include "weft/detail/calls/serve/served_exchange.hpp"

@@ -19,7 +19,7 @@ namespace weft::detail {
 
 class ClientPass;
 class LocalBudget;
-class Session;
+class SessionLink;
 
 /// State that only calls with options need: the options, the attachment of the request, and the attachment of
 /// the answer.
@@ -51,7 +51,7 @@ class CallDetails {
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }
   /// Chooses the memory for an attachment of `bytes`; returns the same memory again when lands_ahead is set.
   /// When there is no memory, take_landing_refusal() returns the reason.
-  Landing land(std::size_t bytes, Session& session);
+  Landing land(std::size_t bytes, SessionLink& link);
   /// Returns, once, the reason why the last attachment got no memory.
   Status take_landing_refusal();
 

@@ -17,9 +17,9 @@ class Loop;
 
 namespace weft::detail {
 
+class CallsOut;
 class ClientGate;
 class PendingCall;
-class Session;
 
 /// Outcome of beginning a call.
 struct [[nodiscard]] Begun {
@@ -94,8 +94,8 @@ class CallTarget {
 
   /// Begins a call when there is no open session, or when the open session has no room.
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
-  /// Sets the session for new calls; null: begin_without_session() decides for each call.
-  void set_open_session(Session* session) { open_ = session; }
+  /// Sets where new calls begin; null: begin_without_session() decides for each call.
+  void set_open_calls(CallsOut* calls) { open_ = calls; }
   /// Calls with options go through begin_without_session() instead of the open session.
   void ask_about_options() { asks_about_options_ = true; }
   /// Enables the repetition of calls. Call before any call begins.
@@ -112,7 +112,7 @@ class CallTarget {
   bool repeats_calls_ = false;
   bool asks_about_options_ = false;
   const std::shared_ptr<CallDoor> door_;
-  Session* open_ = nullptr;
+  CallsOut* open_ = nullptr;
 };
 
 }  // namespace weft::detail

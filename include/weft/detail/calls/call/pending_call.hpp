@@ -122,8 +122,10 @@ class PendingCall : public RequestExchange,
 
   // Steps of a call that opens a stream.
 
-  /// Opens `items`, which belong to the call, in kSent.
-  void open_items(StreamSide& items) noexcept;
+  /// Returns the calls of the connection that the call was sent on, null outside of kSent.
+  CallsOut* sent_on() const noexcept { return state_ == State::kSent ? out_ : nullptr; }
+  /// Returns the id of a call that was sent.
+  std::uint64_t id() const noexcept { return id_; }
   /// Ends the unfinished call with `why`, and notifies the peer. A call that was sent may have run.
   void give_up(Status why) noexcept;
   /// Marks the time in which user code may read the answer: a cancel comes too late, and the call must not be

@@ -13,7 +13,8 @@ namespace weft::detail {
 
 class PeerIndex;
 struct PeerWaiting;
-class Session;
+class CallsOut;
+class SessionLink;
 
 /// Target of calls to the peer of one connection, on the side that accepted the connection as well. Created
 /// on first use, shared by the session and everyone who may call later. It ends with the connection: later
@@ -21,8 +22,8 @@ class Session;
 /// destroyed on any.
 class PeerTarget final : public CallTarget {
  public:
-  /// Returns the target of `session`, which keeps it. Throws std::bad_alloc.
-  static const std::shared_ptr<PeerTarget>& of(Session& session);
+  /// Returns a new target that begins its calls with `calls`. Throws std::bad_alloc.
+  static std::shared_ptr<PeerTarget> of(CallsOut& calls, Duration timeout, std::shared_ptr<PeerIndex> index);
   /// Returns a target that has ended, for use after the connection has ended. Throws std::bad_alloc.
   static std::shared_ptr<PeerTarget> gone(Loop& loop, std::uint64_t connection_id);
 
@@ -40,7 +41,7 @@ class PeerTarget final : public CallTarget {
   void end() noexcept;
 
   /// Null when the connection has ended.
-  Session* session() const noexcept { return session_; }
+  SessionLink* link() const noexcept;
   /// Thread: any.
   std::uint64_t connection_id() const noexcept { return connection_id_; }
   /// Endpoint of the peer, even after it is gone. Thread: any.
@@ -55,7 +56,7 @@ class PeerTarget final : public CallTarget {
   bool takes_calls() const;
   bool has_room() const;
 
-  Session* session_ = nullptr;
+  CallsOut* calls_ = nullptr;
   const std::uint64_t connection_id_;
   std::string remote_endpoint_;
   std::string tag_;

@@ -9,6 +9,11 @@
 
 namespace weft::detail {
 
+/// Returns the lower of two rates, where zero means no limit.
+constexpr std::uint64_t least_rate(std::uint64_t one, std::uint64_t other) noexcept {
+  return one == 0 || other == 0 ? one + other : std::min(one, other);
+}
+
 /// Rate that is enforced piece by piece: the next piece is due when the last ones have taken their time. A
 /// late piece catches up by a little, so that the rate holds for any timer precision; other unused time is
 /// lost.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/landing/arriving_items.hpp"
+#include "calls/stream/arriving_items.hpp"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "calls/session/session.hpp"
+#include "calls/sending/session_link.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
 
@@ -22,18 +23,22 @@ ArrivingItems::~ArrivingItems() {
   while (!arriving_.empty()) arriving_.pop_front().forget_items();
 }
 
+SessionLink& ArrivingItems::link() const noexcept {
+  return streams_.link();
+}
+
 OwnedArrivingItem ArrivingItems::begin(StreamSide& side, const Frame& item) noexcept {
   const wire::ItemView view{item.header};
   if (item.body.size() != item.header.body_bytes) return nullptr;  // there was no memory for the body
-  if (announced_ + view.attachment_bytes() > session_.limits().connection_memory_max) return nullptr;
-  LocalBudget& budget = *session_.setup().host.memory;
+  if (announced_ + view.attachment_bytes() > link().limits().connection_memory_max) return nullptr;
+  LocalBudget& budget = streams_.memory();
   const std::size_t charge = sizeof(ArrivingItem) + item.body.size();
   if (!budget.try_reserve(charge)) return nullptr;
   try {
     KeptBody body{budget, charge};
     body.copy(item.body);
     Result<Buffer> memory =
-        session_.connection().landing_memory(static_cast<std::size_t>(view.attachment_bytes()));
+        link().connection().landing_memory(static_cast<std::size_t>(view.attachment_bytes()));
     if (!memory.ok()) return nullptr;
     ArrivingBuffer arriving{*std::move(memory), budget.shared()};
     OwnedArrivingItem made{new ArrivingItem(*this, side, view, std::move(body), std::move(arriving))};
@@ -65,7 +70,7 @@ void ArrivingItems::on_progress(std::uint64_t left) noexcept {
   if (unwanted_ == nullptr) return;
   // The rest of a piece that is unwanted, or has no room, is read and dropped.
   landing_ = nullptr;
-  session_.connection().abandon_landing();
+  link().connection().abandon_landing();
   unwanted_.reset();
 }
 
@@ -92,13 +97,13 @@ void ArrivingItems::leave(const ArrivingItem& item) noexcept {
 }
 
 void ArrivingItems::count_held(const ArrivingItem& item, std::size_t before, std::size_t now) noexcept {
-  if (item.is_counted()) session_.streams().count_held(before, now);
+  if (item.is_counted()) streams_.count_held(before, now);
 }
 
 bool ArrivingItems::charge(ArrivingItem& item, std::size_t arrived) noexcept {
   const std::size_t before = item.charged();
   const std::size_t more = arrived - std::min(arrived, before);
-  if ((!item.is_counted() || session_.streams().may_hold(more)) && item.charge(arrived)) {
+  if ((!item.is_counted() || streams_.may_hold(more)) && item.charge(arrived)) {
     count_held(item, before, item.charged());
     return true;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/detail/calls/landing/incoming_attachment.hpp"
+#include "weft/detail/calls/serve/incoming_attachment.hpp"
 
 #include <string>
 

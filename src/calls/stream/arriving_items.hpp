@@ -13,7 +13,8 @@
 
 namespace weft::detail {
 
-class Session;
+class SessionLink;
+class SessionStreams;
 class StreamSide;
 
 /// The items of one connection with attachments that are arriving, at most one per stream. Arrived bytes are
@@ -27,8 +28,8 @@ class StreamSide;
 /// Thread: the connection's loop.
 class ArrivingItems {
  public:
-  /// `session` outlives it.
-  explicit ArrivingItems(Session& session) noexcept : session_(session) {}
+  /// `streams`, of the same connection, outlives it.
+  explicit ArrivingItems(SessionStreams& streams) noexcept : streams_(streams) {}
   ArrivingItems(const ArrivingItems&) = delete;
   ArrivingItems& operator=(const ArrivingItems&) = delete;
   ~ArrivingItems();
@@ -36,7 +37,7 @@ class ArrivingItems {
   /// Takes `item`, which announces an attachment and belongs to `side`. Null when there is no memory for it,
   /// or when all attachments would announce more than connection_memory_max.
   OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
-  Session& session() const noexcept { return session_; }
+  SessionLink& link() const noexcept;
 
   /// Gives the place of a piece of `item`, which is here. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece, ArrivingItem& item);
@@ -60,7 +61,7 @@ class ArrivingItems {
   /// Charges the first `arrived` bytes. False when there is no room for them: its stream has failed then.
   bool charge(ArrivingItem& item, std::size_t arrived) noexcept;
 
-  Session& session_;
+  SessionStreams& streams_;
   IntrusiveList<ArrivingItem, ArrivingItemTag> arriving_;
   /// The item that a piece lands in, or null; and the same item when its stream has dropped it.
   ArrivingItem* landing_ = nullptr;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "calls/call/calls_out.hpp"
-#include "calls/session/session.hpp"
 #include "weft/detail/calls/call/call_target.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
@@ -30,7 +29,7 @@ inline wire::RequestHead request_head(const MethodKey& method, std::size_t body_
   if (call.request().details != nullptr && asks_about_options_) [[unlikely]] {
     return begin_without_session(call, body_bytes);
   }
-  return open_->calls_out().begin(call, body_bytes);
+  return open_->begin(call, body_bytes);
 }
 
 [[gnu::always_inline]] inline Begun CallsOut::begin(PendingCall& call, std::size_t body_bytes) {
@@ -42,7 +41,7 @@ inline wire::RequestHead request_head(const MethodKey& method, std::size_t body_
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.timeout = call.request().default_timeout;
-  return queue(call, head, session_.output().needs_end());
+  return queue(call, head, link_.output().needs_end());
 }
 
 // The head never has an address here, so it goes from registers into the outbox.
@@ -51,9 +50,9 @@ inline wire::RequestHead request_head(const MethodKey& method, std::size_t body_
   if (!table_.has_slot()) [[unlikely]] {
     return refuse_for_memory(call);
   }
-  head.id = table_.enter(call, session_.connection().outbox().position());
-  std::byte* body = runs == nullptr ? session_.output().begin(head.header())
-                                    : session_.output().begin_around(head.header(), *runs);
+  head.id = table_.enter(call, link_.connection().outbox().position());
+  std::byte* body = runs == nullptr ? link_.output().begin(head.header())
+                                    : link_.output().begin_around(head.header(), *runs);
   if (body == nullptr) [[unlikely]] {
     table_.take_back(head.id);
     return refuse_for_memory(call);

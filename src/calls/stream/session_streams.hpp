@@ -8,7 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "calls/landing/arriving_items.hpp"
+#include "calls/sending/session_link.hpp"
+#include "calls/stream/arriving_items.hpp"
 #include "calls/terms/refusals.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/result.hpp"
@@ -17,15 +18,7 @@
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/wire/heads.hpp"
 
-namespace weft {
-class Loop;
-struct RpcLimits;
-}  // namespace weft
-
 namespace weft::detail {
-
-class FrameOutput;
-class Session;
 
 /// Limits from the peer's hello for items sent to it on streams.
 struct PeerStreams {
@@ -42,10 +35,10 @@ struct PeerStreams {
 /// State shared by the streams of one connection, in both directions: the limits from both hellos, the number
 /// of streams that the peer has opened, and the sides that wait for room to send. Thread: the connection's
 /// loop.
-class SessionStreams {
+class SessionStreams : private Ready {
  public:
-  /// Both outlive it.
-  SessionStreams(Session& session, FrameOutput& output) : session_(session), output_(output), rest_(*this) {}
+  /// `link` outlives it.
+  explicit SessionStreams(SessionLink& link) : Ready(&wake_rest), link_(link) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_begun(); }
@@ -77,24 +70,27 @@ class SessionStreams {
 
   /// Returns those of `frames` from the first on, which is an item, that are items of the same stream.
   static std::span<const Frame> items_at_front_of(std::span<const Frame> frames);
-  /// Takes items from the peer on a stream of either direction; a failure is a protocol violation. Items for
-  /// a stream that has ended on this side may be in flight, and are dropped.
-  Status on_items(std::span<const Frame> items, const ChunkRef& chunk);
-  Status on_credit(const wire::FrameHeader& header);
-  /// An item larger than a chunk is arriving, with `arrived` bytes so far. Returns false when it would be
-  /// dropped, or when there is no memory for it.
-  bool wants_item(wire::ItemView item, std::size_t arrived);
-  /// The place of a piece of an item's attachment. A failure is the peer's breach of the protocol.
-  Result<Landing> on_piece(wire::PieceView piece);
+  /// Takes items from the peer for `stream`; a failure is a protocol violation. A null `stream` has ended on
+  /// this side: items for it may be in flight, and are dropped.
+  Status on_items(StreamSide* stream, std::span<const Frame> items, const ChunkRef& chunk);
+  /// An item of `stream` that is larger than a chunk is arriving, with `arrived` bytes so far. Returns false
+  /// when the item would be dropped, or when there is no memory for it.
+  bool wants_item(StreamSide* stream, std::size_t arrived);
+  /// Returns the place of a piece of an item's attachment; a null `stream` has ended on this side. A failure
+  /// is the peer's breach of the protocol.
+  Result<Landing> on_piece(StreamSide* stream, wire::PieceView piece);
+  /// The next bytes belong to no piece of an item that arrives.
+  void on_no_piece() noexcept {
+    if (arriving_ != nullptr) arriving_->on_nothing();
+  }
   /// Items whose attachments are coming; null when there was none so far.
   ArrivingItems* arriving() { return arriving_.get(); }
   /// The same, and makes place for the first. Null when there is no memory.
   ArrivingItems* make_arriving() noexcept;
 
-  Session& session() const { return session_; }
-  Loop& loop() const;
-  FrameOutput& output() const { return output_; }
-  LocalBudget& memory() const;
+  SessionLink& link() const { return link_; }
+  FrameOutput& output() const { return link_.output(); }
+  LocalBudget& memory() const { return link_.memory(); }
 
   /// Makes `side` wait until there is room for its items.
   void wait_for_room(StreamSide& side) {
@@ -108,21 +104,13 @@ class SessionStreams {
   static constexpr std::uint64_t kHeldAlways = 1u << 20;
 
   /// Wakes the remaining waiters, after the ones before them have written.
-  struct Rest : Ready {
-    explicit Rest(SessionStreams& its_streams) noexcept;
-    SessionStreams& streams;
-  };
+  static void wake_rest(Ready* node) noexcept;
 
   bool has_share_for(std::uint64_t cost) const;
   void release_begun();
-  /// Finds the stream of a frame; null when its call has ended. For a call without a stream `breach` is set,
-  /// and reports that `what` is misplaced.
-  StreamSide* find(std::uint64_t id, bool of_answer, std::string_view what, Status& breach) const;
 
-  Session& session_;
-  FrameOutput& output_;
+  SessionLink& link_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
-  Rest rest_;
   std::uint64_t held_ = 0;
   PeerStreams peer_;
   std::uint32_t served_ = 0;
