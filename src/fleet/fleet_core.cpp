@@ -39,6 +39,16 @@ constexpr FixedFailure kNoWeight{StatusCode::kUnavailable, Layer::kRpc, Retry::k
 constexpr FixedFailure kNotConnected{StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
                                      "no server is connected yet", true};
 
+/// Why a server that may be asked now is not connected; ok if no attempt to connect has failed. A server that
+/// left the list, or came up again, has no reason here.
+Status failure_of_a_server(const FleetList& list) {
+  const auto& members = list.members();
+  const auto failed = std::ranges::find_if(members, [](const std::unique_ptr<FleetMember>& member) {
+    return member->is_used() && !member->failure.ok();
+  });
+  return failed != members.end() ? (*failed)->failure : Status{};
+}
+
 RandomNumbers numbers_of(std::uint64_t seed) noexcept {
   return seed != 0 ? RandomNumbers{seed} : RandomNumbers::of_system();
 }
@@ -200,7 +210,7 @@ Status FleetCore::reason() const {
   } else if (choice_.used() == 0) {
     why = Status::of<kNoWeight>();
   } else {
-    why = links_.last_failure();
+    why = failure_of_a_server(list_);
     if (why.ok()) why = declined(choice_, list_) ? picks_none(choice_.used()) : Status::of<kNotConnected>();
   }
   why = why.with_context([this] { return "no server of \"" + options_.name + '"'; });

@@ -87,7 +87,7 @@ bool FleetLinks::connect(FleetMember& member) noexcept {
   } catch (const std::bad_alloc&) {
     // It stays idle; the next call that needs it tries again.
     set_link(member, Link::kIdle);
-    last_failure_ = Status::of<kOutOfMemory>();
+    member.failure = Status::of<kOutOfMemory>();
     return false;
   }
   member.dialing_since = loop_.now();
@@ -99,6 +99,7 @@ bool FleetLinks::connect(FleetMember& member) noexcept {
 
 void FleetLinks::forget(FleetMember& member) noexcept {
   set_link(member, FleetMember::Link::kIdle);
+  member.failure = {};
   choice_.link_changed(member);
   member.dialing.reset();
 }
@@ -128,6 +129,7 @@ Task<void> FleetLinks::dial(FleetMember& member) {
 
 void FleetLinks::came_up(FleetMember& member) noexcept {
   set_link(member, FleetMember::Link::kReady);
+  member.failure = {};
   choice_.link_changed(member);
   notify();
 }
@@ -135,7 +137,6 @@ void FleetLinks::came_up(FleetMember& member) noexcept {
 void FleetLinks::is_down(FleetMember& member, Status why) noexcept {
   set_link(member, FleetMember::Link::kDialing);
   member.failure = std::move(why);
-  last_failure_ = member.failure;
   set_link(member, FleetMember::Link::kDown);
   choice_.link_changed(member);
   notify();
@@ -143,8 +144,8 @@ void FleetLinks::is_down(FleetMember& member, Status why) noexcept {
 
 void FleetLinks::dial_failed(FleetMember& member) noexcept {
   set_link(member, FleetMember::Link::kIdle);
+  member.failure = Status::of<kOutOfMemory>();
   choice_.link_changed(member);
-  last_failure_ = Status::of<kOutOfMemory>();
   notify();
 }
 

@@ -157,10 +157,21 @@ Task<Result<void>> FleetRun::wait_until(TimePoint at, bool for_change) {
 }
 
 Status FleetRun::out_of_time() const {
-  const Status why = core_->reason();
+  // The reason of the call's own attempt tells more than the state of servers that it did not ask.
+  const Status why = failure_.ok() ? core_->reason() : failure_;
   Status failure{StatusCode::kDeadlineExceeded, Layer::kRpc,
                  [&] { return "the time of the call is over: " + std::string{why.message()}; }};
   if (attempts_ == 0) failure.mark_unprocessed();
+  return failure;
+}
+
+Status FleetRun::out_of_time_for(const FleetMember& member) {
+  Status failure{StatusCode::kDeadlineExceeded, Layer::kRpc, [&] {
+                   const std::string over = "the time of the call is over: ";
+                   if (!member.failure.ok()) return over + std::string{member.failure.message()};
+                   return over + "connect to " + member.url + ": no answer yet";
+                 }};
+  failure.mark_unprocessed();
   return failure;
 }
 
@@ -184,14 +195,16 @@ Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
     if (quiet > Duration::zero()) co_return told_to_wait("a server of \"", quiet);
     if (core_->connect(member)) co_return Result<void>{};
     if (member.link == FleetMember::Link::kDown) co_return member.failure;
-    Task<Result<void>> waiting = wait_until(deadline_.at(), true);
+    Task<Result<void>> waiting = with_deadline(deadline_, core_->changed());
     Result<void> waited = co_await std::move(waiting);
-    if (!waited.ok()) co_return waited;
+    if (waited.ok()) continue;
+    if (waited.status().code() == StatusCode::kDeadlineExceeded) co_return out_of_time_for(member);
+    co_return waited;
   }
   co_return core_->misuse();
 }
 
-bool FleetRun::wants_another(const Status& failure) {
+bool FleetRun::wants_another(const FleetMember& member, const Status& failure) {
   unprocessed_ += failure.unprocessed() ? 1 : 0;
   if (failure.code() == StatusCode::kCancelled || !core_->misuse().ok() || is_expired()) return false;
   if (!failure.unprocessed() && !idempotent_) return false;
@@ -217,6 +230,7 @@ bool FleetRun::wants_another(const Status& failure) {
   const bool is_known = failure.unprocessed() && core_->options().waits_as_told;
   if (!is_known) retry_after_ = std::max(retry_after_, failure.retry_after());
   ++core_->counted().retries;
+  failure_ = failed_at(member, failure);
   return true;
 }
 

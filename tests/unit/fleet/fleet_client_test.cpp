@@ -270,12 +270,55 @@ TEST_F(Fleets, SayWhyAQuorumCannotComeAnyMore) {
   const auto early = run(fleet.call_quorum<&Replica::ask>(3));
   EXPECT_EQ(early.status().code(), StatusCode::kUnavailable);
   EXPECT_TRUE(early.status().message().starts_with(
-      "3 good answers cannot come any more: 1 of 3 servers failed, 0 had answered: "))
+      "3 good answers cannot come any more: 1 of 3 servers failed, 0 had answered: memory://s101: "))
       << early.status().to_string();
   for (int i = 0; i < 3; ++i) replicas_[i].throws = i != 1;
   const auto late = run(fleet.call_quorum<&Replica::ask>(1, FleetCallOptions{.call = {.timeout = 500ms}}));
-  EXPECT_TRUE(late.status().message().starts_with("0 of 3 servers answered, 1 were wanted: "))
+  EXPECT_TRUE(late.status().message().starts_with("0 of 3 servers answered, 1 were wanted: memory://s100: "))
       << late.status().to_string();
+}
+
+TEST_F(Fleets, GiveEachServerOfACallOfAllItsOwnReason) {
+  serve(0);
+  FleetClient& fleet = make_named({.name = "static:" + url(0) + ",hole://h1:1," + url(2)});
+  const FleetCallOptions options{.call = {.timeout = 1s}};
+  const auto all = run(fleet.call_all<&Replica::ask>(options));
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  ASSERT_EQ(all->size(), 3u);
+  for (const FleetAnswer<int>& one : *all) {
+    if (one.url == url(0)) {
+      EXPECT_TRUE(one.outcome.ok()) << one.outcome.status().to_string();
+      continue;
+    }
+    const std::string text = one.outcome.status().to_string();
+    EXPECT_NE(text.find(one.url), std::string::npos) << text;
+    EXPECT_EQ(text.find(one.url == url(2) ? "hole://" : url(2)), std::string::npos) << text;
+  }
+}
+
+TEST_F(Fleets, DoNotSpeakOfAServerThatCameUpAgainOrLeft) {
+  FleetOptions options;
+  options.waits_for_ready = true;
+  FleetClient& fleet = make_listed(url(0) + "\n" + url(1) + "\n", std::move(options));
+  const FleetCallOptions brief{.call = {.timeout = 1s}};
+  EXPECT_NE(run(fleet.call<&Replica::ask>(brief)).status().message().find("memory://"),
+            std::string_view::npos);
+  list("hole://h1:1\n");
+  const Status left = run(fleet.call<&Replica::ask>(brief)).status();
+  EXPECT_EQ(left.message().find("memory://"), std::string_view::npos) << left.to_string();
+  EXPECT_NE(left.message().find("no server is connected yet"), std::string_view::npos) << left.to_string();
+}
+
+TEST_F(Fleets, WhoseTimeEndsBetweenAttemptsGiveTheReasonOfTheLastAttempt) {
+  serve(0);
+  replicas_[0].fails_with = StatusCode::kUnavailable;
+  FleetOptions options;
+  options.retry.attempts_max = 1000;
+  options.retry.backoff_min = 100ms;
+  FleetClient& fleet = make(1, std::move(options));
+  const Status failure = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 1s}})).status();
+  EXPECT_EQ(failure.code(), StatusCode::kDeadlineExceeded) << failure.to_string();
+  EXPECT_NE(failure.message().find("not today"), std::string_view::npos) << failure.to_string();
 }
 
 TEST_F(Fleets, GiveTheRepliesOfAllInTheOrderOfTheirUrls) {

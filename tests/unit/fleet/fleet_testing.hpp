@@ -33,11 +33,13 @@ struct Replica {
   int ran = 0;
   Duration work{};
   bool throws = false;
+  StatusCode fails_with = StatusCode::kOk;
   std::map<int, int> jobs;
 
   Task<int> ask() {
     ++ran;
     if (throws) throw std::runtime_error{"this server is broken"};
+    if (fails_with != StatusCode::kOk) throw user_error(1, "not today", fails_with);
     if (work > Duration::zero()) {
       auto nap = sleep_for(work);
       static_cast<void>(co_await nap);

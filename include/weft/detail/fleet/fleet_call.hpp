@@ -71,7 +71,7 @@ Task<FleetOutcome<Body>> fleet_attempts(FleetRun& run, const Source& source, boo
     Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, member, source, with_attachment);
     FleetOutcome<Body> answer = co_await std::move(attempt);
     if (answer.ok()) co_return answer;
-    if (!run.wants_another(answer.status())) co_return FleetRun::failed_at(member, answer.status());
+    if (!run.wants_another(member, answer.status())) co_return FleetRun::failed_at(member, answer.status());
   }
 }
 

@@ -99,9 +99,9 @@ Task<FleetAnswers<typename Body::Value>> fleet_call_quorum(std::shared_ptr<Fleet
     if (one.outcome.ok()) {
       good.push_back(std::move(one));
     } else if (one.outcome.status().code() == StatusCode::kCancelled) {
-      cancelled = one.outcome.status();
+      cancelled = one.outcome.status().with_context([&] { return one.url; });
     } else if (++bad == 1) {
-      first = one.outcome.status();
+      first = one.outcome.status().with_context([&] { return one.url; });
     }
   }
   if (good.size() >= wanted) co_return good;

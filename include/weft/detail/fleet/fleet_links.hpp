@@ -51,7 +51,6 @@ class FleetLinks {
   /// Number of members whose last connection attempt failed, including attempts that will always fail.
   std::size_t down() const noexcept { return down_; }
   std::size_t refused() const noexcept { return refused_; }
-  const Status& last_failure() const noexcept { return last_failure_; }
 
   /// Set briefly with each change, to wake its waiters.
   Event& changed() noexcept { return changed_; }
@@ -85,7 +84,6 @@ class FleetLinks {
   std::vector<FleetMember*> ready_;
   std::size_t down_ = 0;
   std::size_t refused_ = 0;
-  Status last_failure_;
 };
 
 }  // namespace weft::detail

@@ -79,7 +79,8 @@ struct FleetMember {
   TimePoint unavailable_at = TimePoint::min();
   /// Its methods that it asked to be left alone.
   QuietMethods quiet;
-  /// The reason of kDown.
+  /// Why the last attempt to connect failed; ok while it is connected, and before the first attempt. The
+  /// reason of kDown.
   Status failure;
   Link link = Link::kIdle;
   DialEnd dial_end{*this};

@@ -42,8 +42,8 @@ class FleetRun {
   /// Waits until `member` is connected. Errors: why it is not.
   Task<Result<void>> wait_for(FleetMember& member);
 
-  /// True if a failed call must be tried again.
-  bool wants_another(const Status& failure);
+  /// True if a call that failed at `member` must be tried again.
+  bool wants_another(const FleetMember& member, const Status& failure);
   /// Returns `failure` with the name of the server before its text. A handler's own failure is an answer and
   /// stays unchanged, and so does a cancel, which is not about the server.
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
@@ -57,6 +57,7 @@ class FleetRun {
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
   bool is_expired() const { return deadline_.expired(core_->loop().now()); }
   Status out_of_time() const;
+  static Status out_of_time_for(const FleetMember& member);
   /// The failure of a call that does not wait as long as `who`, in text up to the fleet's name, requested.
   Status told_to_wait(std::string_view who, Duration wait) const;
 
@@ -76,6 +77,8 @@ class FleetRun {
   bool overtaken_ = false;
   std::uint64_t lists_ = 0;
   Status misuse_;
+  /// Failure of the last attempt that was followed by another one.
+  Status failure_;
   std::uint32_t attempts_ = 0;
   std::uint32_t unprocessed_ = 0;
   std::uint32_t tried_count_ = 0;
