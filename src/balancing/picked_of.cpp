@@ -13,7 +13,7 @@ void picked_nobody(std::uint32_t picked, std::size_t size) noexcept {
   std::snprintf(words.data(), words.size(),
                 "BalancingPolicy::pick() returned %lu, and the list has %zu server%s",
                 static_cast<unsigned long>(picked), size, size == 1 ? "" : "s");
-  assertion_failed("picked < size", words.data(), __FILE__, __LINE__);
+  assertion_failed(words.data(), __FILE__, __LINE__);
 }
 
 }  // namespace weft::detail

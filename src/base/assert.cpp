@@ -3,13 +3,15 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "weft/detail/base/result.hpp"
 
 namespace weft::detail {
 
-void assertion_failed(const char* what, const char* why, const char* file, int line) noexcept {
-  std::fprintf(stderr, "%s:%d: weft: %s (%s)\n", file, line, why, what);
+void assertion_failed(const char* why, const char* file, int line) noexcept {
+  while (std::strncmp(file, "../", 3) == 0) file += 3;  // the way from the build directory
+  std::fprintf(stderr, "weft: %s (%s:%d)\n", why, file, line);
   std::abort();
 }
 

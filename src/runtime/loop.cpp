@@ -23,6 +23,10 @@ constexpr Duration kAlarmFrom = std::chrono::milliseconds{1};
 // Minimum time that coroutines get in each turn, if there are many, after all other work of the turn.
 constexpr Duration kReadyAtLeast = std::chrono::microseconds{250};
 
+constexpr const char* kRunElsewhere =
+    "a loop was driven while another thread runs it: write weft::blocking(client).call<f>(...) for a call, "
+    "loop.post(...) for anything else, or start a loop of this thread's own";
+
 }  // namespace
 
 // What makes this thread's code run inside a turn of the loop.
@@ -60,11 +64,9 @@ class Loop::Seat {
     TurnGuard::leave_to_parents();
     loop_.mailbox_->open();
     before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
-    WEFT_ASSERT(
-        before_ == nullptr || before_ == detail::LoopUse::this_thread() || loop_.foreign_ ||
-            loop_.mailbox_->in_child(),
-        "a loop was driven while another thread runs it: write loop.post(...), or start a loop of this "
-        "thread's own");
+    WEFT_ASSERT(before_ == nullptr || before_ == detail::LoopUse::this_thread() || loop_.foreign_ ||
+                    loop_.mailbox_->in_child(),
+                kRunElsewhere);
   }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
@@ -133,8 +135,14 @@ void Loop::turn_until(Done done) {
   }
 }
 
+void Loop::check_driver(const char* inside) const noexcept {
+  WEFT_ASSERT(foreign_ || mailbox_->use().is_run_here_or_nowhere() || mailbox_->in_child(), kRunElsewhere);
+  WEFT_ASSERT(!in_turn_, inside);
+}
+
 void Loop::run() {
-  WEFT_ASSERT(!running_ && !in_turn_, "run() inside run(), or inside a turn");
+  check_driver("run() inside a turn");
+  WEFT_ASSERT(!running_, "run() inside run()");
   const Seat seat{*this};
   running_ = true;
   turn_until([this] { return stop_.load(std::memory_order_seq_cst); });

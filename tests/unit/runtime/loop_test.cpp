@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
 #include "weft/detail/coro/yield.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 
 namespace weft {
 
@@ -290,6 +292,26 @@ TEST(LoopDeathTest, DrivingALoopFromInsideItsTurnIsAProgrammingError) {
   EXPECT_DEATH(
       drive_inside([](Loop& loop) { [[maybe_unused]] int sum = loop.block_on(yields_and_adds(1, 2)); }),
       "block_on inside a turn");
+}
+
+TEST(LoopDeathTest, DrivingALoopThatAnotherThreadRunsIsNotTakenForATurnOfItsOwn) {
+  const auto drive = [](auto&& run) {
+    auto thread = LoopThread::start().value();
+    std::promise<void> runs;
+    std::promise<void> ended;
+    thread->loop().post([&] {
+      runs.set_value();
+      ended.get_future().wait();  // so the loop is inside a turn
+    });
+    runs.get_future().wait();
+    run(thread->loop());
+    ended.set_value();
+  };
+  constexpr const char* kWords = "weft: a loop was driven while another thread runs it: write weft::blocking";
+  EXPECT_DEATH(drive([](Loop& loop) { [[maybe_unused]] int sum = loop.block_on(yields_and_adds(1, 2)); }),
+               kWords);
+  EXPECT_DEATH(drive([](Loop& loop) { loop.run(); }), kWords);
+  EXPECT_DEATH(drive([](Loop& loop) { loop.run_once(Duration::zero()); }), kWords);
 }
 
 TEST(LoopDeathTest, AnExceptionThatEscapesPostedWorkEndsTheProcessWithItsText) {

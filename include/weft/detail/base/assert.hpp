@@ -3,8 +3,8 @@
 
 namespace weft::detail {
 
-/// Prints `what`, `why` and the place to stderr, then aborts.
-[[noreturn]] void assertion_failed(const char* what, const char* why, const char* file, int line) noexcept;
+/// Prints `why`, and the place for those who work on Weft, to stderr, then aborts.
+[[noreturn]] void assertion_failed(const char* why, const char* file, int line) noexcept;
 
 }  // namespace weft::detail
 
@@ -12,4 +12,4 @@ namespace weft::detail {
 /// What a peer or the system can cause is a Status, never an assertion.
 #define WEFT_ASSERT(condition, why)                    \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
-                                : ::weft::detail::assertion_failed(#condition, why, __FILE__, __LINE__))
+                                : ::weft::detail::assertion_failed(why, __FILE__, __LINE__))

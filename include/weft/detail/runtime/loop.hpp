@@ -179,6 +179,8 @@ class Loop : public detail::Executor {
   std::size_t turn(Duration max_wait) noexcept;
   std::size_t full_turn(Duration max_wait);
   bool may_be_quick() const noexcept;
+  /// Ends the process with words while another thread runs the loop, and with `inside` in a turn of the loop.
+  void check_driver(const char* inside) const noexcept;
   template <typename Done>
   void quick_turns(Done done);
   std::size_t quick_turn(detail::Mailbox& mailbox);
@@ -239,7 +241,7 @@ T Loop::block_on(Task<T> task) {
     Task<T>& task;
     bool done = false;
   };
-  WEFT_ASSERT(!in_turn_, "block_on inside a turn of the same loop would wait for itself");
+  check_driver("block_on inside a turn of the same loop would wait for itself");
   Driver driver{task};
   schedule(driver);
   turn_until(driver.done);
