@@ -22,19 +22,39 @@ bool is_control(std::string_view character) {
   return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
 }
 
+constexpr std::string_view kCut = " ... ";
+
+/// Adds the characters that begin in `text` and end within `bytes` to `safe`. The text does not grow.
+void add_safe(std::string_view text, std::size_t bytes, std::string& safe) {
+  while (!text.empty()) {
+    const std::size_t good = utf8_character_bytes(as_bytes(text));
+    const std::string_view character = text.substr(0, std::max<std::size_t>(good, 1));
+    if (character.size() > bytes) return;
+    bytes -= character.size();
+    safe += good == 0 || is_control(character) ? "?" : character;
+    text.remove_prefix(character.size());
+  }
+}
+
 }  // namespace
 
 std::string peer_text(std::string_view text, std::size_t bytes_max) {
   std::string safe;
-  safe.reserve(std::min(text.size(), bytes_max));
-  while (!text.empty()) {
-    const std::size_t good = utf8_character_bytes(as_bytes(text));
-    const std::string_view character = text.substr(0, std::max<std::size_t>(good, 1));
-    const std::string_view shown = good == 0 || is_control(character) ? "?" : character;
-    if (safe.size() + shown.size() > bytes_max) return safe + " ...";
-    safe += shown;
-    text.remove_prefix(character.size());
+  safe.reserve(std::min(text.size(), std::max(bytes_max, kCut.size())));
+  if (text.size() <= bytes_max) {
+    add_safe(text, text.size(), safe);
+    return safe;
   }
+  const std::size_t kept = bytes_max - std::min(bytes_max, kCut.size());
+  const std::size_t tail = kept / 2;
+  add_safe(text, kept - tail, safe);
+  safe += kCut;
+  std::string_view end = text.substr(text.size() - tail);
+  // The rest of a character whose begin is cut off.
+  for (int i = 0; i < 3 && !end.empty() && (static_cast<unsigned char>(end.front()) & 0xC0) == 0x80; ++i) {
+    end.remove_prefix(1);
+  }
+  add_safe(end, end.size(), safe);
   return safe;
 }
 

@@ -111,18 +111,21 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const Bytes text = frame.body.subspan(answer.padded_details_bytes());
   const auto message = [&]() -> std::string {
     std::string theirs = peer_text(as_text(text));
+    // The server passes on the failure of a call of its own.
+    const bool is_passed_on = theirs.find(kPeerSays) != std::string::npos;
     if (!known) {
       return "the server gives status code " + std::to_string(number) +
              ", which this build does not know, and says: " + theirs;
     }
     // Without this prefix the text could not be told from a failure of the caller's own connection or memory.
-    // A failure that a server passes on already has the prefix.
+    // A failure that a server passes on without words of its own already has the prefix.
     if (layer != Layer::kUser && !theirs.starts_with(kPeerSays)) theirs.insert(0, kPeerSays);
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }
-    // The server knows a method that it does not have by a number only.
-    const bool names_it = code == StatusCode::kUnimplemented && layer == Layer::kRpc;
+    // The server knows a method that it does not have by a number only. If a server behind it does not have
+    // the method, the text names that method already, and this one is served.
+    const bool names_it = code == StatusCode::kUnimplemented && layer == Layer::kRpc && !is_passed_on;
     return names_it ? "'" + std::string{method.name} + "': " + theirs : theirs;
   };
   // The server answered, so it is alive and the call's fate is known: reconnecting would not help.

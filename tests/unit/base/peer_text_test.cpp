@@ -54,11 +54,28 @@ TEST(PeerText, IsUtf8WhateverCame) {
   EXPECT_EQ(peer_text("cut \xe2\x82"), "cut ??");
 }
 
-TEST(PeerText, IsCutBetweenTwoCharacters) {
-  EXPECT_EQ(peer_text("abcdef", 6), "abcdef");
-  EXPECT_EQ(peer_text("abcdefg", 6), "abcdef ...");
-  EXPECT_EQ(peer_text("abcde\xc3\xbc", 6), "abcde ...");
-  EXPECT_EQ(peer_text(std::string(1 << 22, 'x')), std::string(kPeerTextBytesMax, 'x') + " ...");
+TEST(PeerText, IsCutInItsMiddleBetweenTwoCharacters) {
+  EXPECT_EQ(peer_text("abcdefghijkl", 12), "abcdefghijkl");
+  EXPECT_EQ(peer_text("abcdefghijklm", 12), "abcd ... klm");
+  EXPECT_EQ(peer_text("abc\xc3\xbc"
+                      "efghij\xc3\xbclm",
+                      12),
+            "abc ... lm");
+  EXPECT_EQ(peer_text("\x01\x02\x03\x04\x05\x06\x07", 6), "? ... ");
+  EXPECT_EQ(peer_text("abcdef", 3), " ... ");
+  const std::string cut = peer_text(std::string(1 << 22, 'x') + "the cause");
+  EXPECT_EQ(cut.size(), kPeerTextBytesMax);
+  EXPECT_TRUE(cut.ends_with("xthe cause"));
+  EXPECT_EQ(peer_text(cut), cut) << "once is enough";
+}
+
+TEST(PeerText, KeepsTheCauseBehindTheWordsOfManyServers) {
+  std::string text = "the cause";
+  for (int level = 0; level < 1000; ++level) {
+    text = peer_text("the server says: level " + std::to_string(level) + ": " + text);
+  }
+  EXPECT_TRUE(text.starts_with("the server says: level 999: ")) << text;
+  EXPECT_TRUE(text.ends_with("level 0: the cause")) << text;
 }
 
 }  // namespace
