@@ -32,12 +32,16 @@ constexpr const char* kWaitsForItself =
     "a handler that waits for its own server's end, or destroys the server, would "
     "never end: call stop(), and wait where run() or start() was called";
 
-// An `accept` that throws admits no one.
-bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
+/// Asks `accept` about a peer, and returns why the peer is refused; empty if it is admitted. An `accept` that
+/// throws admits no one.
+std::string_view refusal_by_accept(ServerOptions& options, const Incoming& incoming) noexcept {
   try {
-    return !options.accept || options.accept(incoming.remote_endpoint());
+    const bool welcome = !options.accept || options.accept(incoming.remote_endpoint());
+    return welcome ? "" : "ServerOptions::accept returned false";
+  } catch (const std::bad_alloc&) {
+    return "there was no memory to ask ServerOptions::accept";
   } catch (...) {
-    return false;
+    return "ServerOptions::accept threw an exception";
   }
 }
 
@@ -91,6 +95,8 @@ class CallServer::State {
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
   void on_incoming(std::unique_ptr<Incoming> incoming);
+  std::string_view refusal(const Incoming& incoming) noexcept;
+  void log_refusal(const Incoming& incoming, std::string_view why) noexcept;
   void deal_out(std::unique_ptr<Incoming> incoming);
   void begin_to_run();
   bool hold_open();
@@ -214,10 +220,9 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
 }
 
 void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
-  const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
-  if (full || !accepts(options_, *incoming)) {
+  if (const std::string_view why = refusal(*incoming); !why.empty()) {
     ++refused_;
-    return;
+    return log_refusal(*incoming, why);
   }
   connections_.fetch_add(1, std::memory_order_relaxed);
   ++accepted_;
@@ -225,6 +230,25 @@ void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
     deal_out(std::move(incoming));
   } catch (const std::bad_alloc&) {  // on its way to another loop
     connections_.fetch_sub(1, std::memory_order_relaxed);
+    write_line(logger(), LogLevel::kWarning, [] { return "a new connection: out of memory"; });
+  }
+}
+
+// Returns why a peer is refused; empty if it is admitted.
+std::string_view CallServer::State::refusal(const Incoming& incoming) noexcept {
+  if (connections_.load(std::memory_order_relaxed) >= options_.connections_max) {
+    return "as many are open as ServerOptions::connections_max allows";
+  }
+  return refusal_by_accept(options_, incoming);
+}
+
+// Peers can cause refusals at any rate, so they go through the log of faults.
+void CallServer::State::log_refusal(const Incoming& incoming, std::string_view why) noexcept {
+  try {
+    faults_.note(incoming.remote_endpoint(), "refused the connection: " + std::string{why}, 1,
+                 loops_[0].now());
+  } catch (const std::bad_alloc&) {
+    // The log does without.
   }
 }
 

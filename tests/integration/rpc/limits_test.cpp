@@ -7,6 +7,7 @@
 
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
+#include "integration/rpc/warning_logger.hpp"
 
 namespace weft::testing::limits_tests {
 
@@ -229,13 +230,19 @@ TEST_F(Limits, CallsWaitingMaxRefusesTheNext) {
 }
 
 TEST_F(Limits, ConnectionsMaxTurnsThePeerAway) {
-  Server& server = serve_here({.connections_max = 2}, [](Server& its) { its.register_handler<long_text>(); });
+  static testing::WarningLogger log;  // outlives the server
+  log.take_lines();
+  Server& server = serve_here({.connections_max = 2, .logger = &log},
+                              [](Server& its) { its.register_handler<long_text>(); });
   Client& first = client(server);
   EXPECT_TRUE(call<long_text>(first, 1u).ok());
   EXPECT_TRUE(call<long_text>(client(server), 1u).ok());
   Client& third = client(server, {.reconnect_wait_min = 1ms});
   EXPECT_EQ(call<long_text>(third, 1u).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(server.stats().connections_refused, 1u);
+  EXPECT_THAT(log.take_lines(),
+              ::testing::ElementsAre(::testing::MatchesRegex(
+                  "tcp://127.0.0.1:[0-9]+: refused the connection: .*ServerOptions::connections_max.*")));
   first.close();
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 1; }));
   EXPECT_TRUE(call<long_text>(third, 1u).ok());

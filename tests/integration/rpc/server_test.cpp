@@ -11,6 +11,7 @@
 
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
+#include "integration/rpc/warning_logger.hpp"
 #include "support/raw_socket.hpp"
 #include "support/wire_bytes.hpp"
 #include "weft/blocking_client.hpp"
@@ -252,7 +253,10 @@ TEST_F(Servers, StopsWithoutEverHavingHadAPeer) {
 TEST_F(Servers, IsAskedAboutEveryPeer) {
   int asked = 0;
   bool welcome = false;
+  static testing::WarningLogger log;  // outlives the server
+  log.take_lines();
   ServerOptions options;
+  options.logger = &log;
   options.accept = [&](std::string_view peer) {
     ++asked;
     EXPECT_THAT(std::string{peer}, ::testing::StartsWith("tcp://127.0.0.1:"));
@@ -265,6 +269,8 @@ TEST_F(Servers, IsAskedAboutEveryPeer) {
   EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(server.stats().connections_refused, 1u);
   EXPECT_EQ(server.stats().connections_accepted, 0u);
+  EXPECT_THAT(log.take_lines(), ::testing::ElementsAre(::testing::EndsWith(
+                                    ": refused the connection: ServerOptions::accept returned false")));
   welcome = true;
   EXPECT_EQ(call<echo>(caller, "x").value(), "x");
   EXPECT_EQ(asked, 2);
@@ -272,7 +278,10 @@ TEST_F(Servers, IsAskedAboutEveryPeer) {
 
 TEST_F(Servers, TurnsEverybodyAwayWhileTheQuestionThrows) {
   bool throws = true;
+  static testing::WarningLogger log;  // outlives the server
+  log.take_lines();
   ServerOptions options;
+  options.logger = &log;
   options.accept = [&](std::string_view) {
     if (throws) throw std::runtime_error("no list of friends");
     return true;
@@ -281,6 +290,8 @@ TEST_F(Servers, TurnsEverybodyAwayWhileTheQuestionThrows) {
   Client& caller = client(server);
   EXPECT_EQ(call<echo>(caller, "x").status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(server.stats().connections_refused, 1u);
+  EXPECT_THAT(log.take_lines(),
+              ::testing::ElementsAre(::testing::EndsWith("ServerOptions::accept threw an exception")));
   throws = false;
   EXPECT_EQ(call<echo>(caller, "x").value(), "x");
 }
