@@ -34,7 +34,7 @@ void GenericRecord::serve(const weft::detail::MethodEntry& method, weft::detail:
     }
   } catch (...) {
     if (record != nullptr) record->let_go();
-    return call.unless_answered(weft::detail::status_of_exception());
+    return call.unless_answered(weft::detail::status_of_exception(call.method()));
   }
   call.hold();
   record->call_service(its);
@@ -47,7 +47,7 @@ void GenericRecord::call_service(const GenericMethod& its) {
     its.service.CallMethod(&its.descriptor, &controller_, request_.get(), response_.get(), this);
   } catch (...) {
     if (!done_.exchange(true)) {
-      controller_.fail(weft::detail::status_of_exception());
+      controller_.fail(weft::detail::status_of_exception(call_.method()));
       answer_soon();
     }
   }
@@ -82,7 +82,7 @@ void GenericRecord::answer() noexcept {
       answer_with_message<google::protobuf::Message>(call_, *response_);
     }
   } catch (...) {
-    call_.fail(weft::detail::status_of_exception());
+    call_.fail(weft::detail::status_of_exception(call_.method()));
   }
   was_cancelled_ = call_.cancelled_anywhere();
   ended_ = true;

@@ -101,10 +101,10 @@ struct DetailsPlace {
   ServedDetails details_here;
 };
 
-}  // namespace
-
-Status status_of_exception(std::string_view who) {
-  const auto it = [who](std::string_view did) { return std::string{who} + std::string{did}; };
+/// Converts the current exception; `who` returns the words for the code that threw it.
+template <typename Who>
+Status failure_of_exception(const Who& who) {
+  const auto it = [&who](std::string_view did) { return std::string{who()} + std::string{did}; };
   try {
     throw;
   } catch (const Status& failure) {
@@ -118,6 +118,16 @@ Status status_of_exception(std::string_view who) {
     return {StatusCode::kUnknown, Layer::kUser,
             [&] { return it(" threw something that is no std::exception"); }};
   }
+}
+
+}  // namespace
+
+Status status_of_exception(std::string_view who) {
+  return failure_of_exception([who] { return who; });
+}
+
+Status status_of_exception(const MethodEntry& method) {
+  return failure_of_exception([&] { return "the handler of '" + std::string{method.key.name} + "'"; });
 }
 
 /// A record with its details in one block.

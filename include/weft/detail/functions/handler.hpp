@@ -149,7 +149,7 @@ struct HandlerOf {
         answer(call, invoke(method.object, arguments, std::forward<Extra>(extra)...));
       }
     } catch (...) {
-      call.fail(status_of_exception());
+      call.fail(status_of_exception(method));
     }
   }
 
@@ -180,7 +180,7 @@ struct HandlerOf {
         invoke(method.object, arguments, std::move(reply));
       }
     } catch (...) {
-      call.unless_answered(status_of_exception());
+      call.unless_answered(status_of_exception(method));
     }
   }
 
@@ -299,7 +299,7 @@ struct HandlerOf {
         if (failure.ok()) answer(*call, std::move(result));
       }
     } catch (...) {
-      failure = status_of_exception();
+      failure = status_of_exception(*method);
     }
     if (failure.ok()) co_return;
     if (!call->has_room()) [[unlikely]] {
@@ -346,7 +346,7 @@ struct HandlerOf {
         answer(call, result);
       }
     } catch (...) {
-      const Status failure = status_of_exception();
+      const Status failure = status_of_exception(method);
       static_cast<void>(exchange.put().flush());
       call.fail(failure);
     }

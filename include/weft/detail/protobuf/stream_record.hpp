@@ -92,7 +92,7 @@ Task<void> serve_stream(const weft::detail::MethodEntry* method, weft::detail::S
       co_return;
     }
   } catch (...) {
-    failure = weft::detail::status_of_exception();
+    failure = weft::detail::status_of_exception(*method);
   }
   co_await fail_stream(call, std::move(failure));
 }

@@ -78,7 +78,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
     try {
       task_ = (object->*Handler)(call.context(), request_, response_);
     } catch (...) {
-      call.fail(weft::detail::status_of_exception());
+      call.fail(weft::detail::status_of_exception(call.method()));
       return RecordCache<UnaryRecord>::give_back(*this, false);
     }
     call_ = &call;
@@ -107,7 +107,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
     try {
       return weft::detail::take_result(task_).status();
     } catch (...) {
-      return weft::detail::status_of_exception();
+      return weft::detail::status_of_exception(call_->method());
     }
   }
   void fail_late(Status failure) noexcept {
@@ -137,7 +137,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
         call.fail(outcome.status());
       }
     } catch (...) {
-      call.fail(weft::detail::status_of_exception());
+      call.fail(weft::detail::status_of_exception(call.method()));
     }
     task_.reset();
     RecordCache<UnaryRecord>::give_back(*this, small);

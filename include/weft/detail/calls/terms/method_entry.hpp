@@ -71,5 +71,7 @@ struct MethodEntry {
 /// Converts the current exception, thrown by `who`, to a failure; a thrown Status is returned unchanged. Call
 /// only within a catch block.
 Status status_of_exception(std::string_view who = "the handler");
+/// The same, thrown by the handler of `method`.
+Status status_of_exception(const MethodEntry& method);
 
 }  // namespace weft::detail
