@@ -111,7 +111,8 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
                                       IN_MOVE_SELF | IN_DELETE_SELF | IN_ONLYDIR;
     folder_watch_ = ::inotify_add_watch(inotify_.get(), folder_.c_str(), kEvents);
     if (folder_watch_ < 0) {
-      board_.fail(errno_status(Layer::kRuntime, "inotify_add_watch " + folder_, errno));
+      const int error = errno;
+      board_.fail(errno_status(Layer::kRuntime, "the folder " + folder_ + " cannot be watched", error));
       return loop_.arm(*this, saturated_sum(loop_.now(), backoff_.next(loop_.random().next())));
     }
     backoff_.reset();

@@ -49,6 +49,14 @@ Result<Url> Url::parse(std::string_view text) {
     url.host = rest;
     return url;
   }
+  if (rest.find('/') != std::string_view::npos) {
+    const bool one_slash = colon == std::string_view::npos && rest.find(":/") != std::string_view::npos;
+    return wrong(text, one_slash ? "\"://\" follows the scheme" : "an address has no path");
+  }
+  // More colons than the one before the port.
+  if (!rest.starts_with('[') && std::ranges::count(rest, ':') > 1) {
+    return wrong(text, "there are several colons; an IPv6 address needs brackets");
+  }
   const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
   if (bracket == std::string_view::npos) return wrong(text, "the ']' is missing");
   const std::size_t port_at = rest.find(':', bracket);
@@ -60,11 +68,12 @@ Result<Url> Url::parse(std::string_view text) {
   url.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, port_at);
   if (url.host.empty() || url.host == "*") {
     return wrong(text,
-                 "the host is missing; 0.0.0.0 listens on every IPv4 address, [::] on every IPv6 address");
+                 "the host is missing; a server on 0.0.0.0 listens on every IPv4 address, on [::] on every "
+                 "IPv6 address");
   }
   if (bracket > 0 && port_at != bracket + 1) return wrong(text, "something stands between ']' and ':'");
   if (!parse_port(rest.substr(port_at + 1), url.port)) {
-    return wrong(text, "the port is not a number from 0 to 65535 (an IPv6 address needs brackets)");
+    return wrong(text, "the port is not a number from 0 to 65535");
   }
   return url;
 }

@@ -117,7 +117,7 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   if (Loop::current() != target_->home()) [[unlikely]] {
     if (target_->is_over()) return refuse(target_->why_over());
     if (target_->loop().mailbox()->in_child()) return refuse(Status::of<kInChildOfFork>());
-    WEFT_ASSERT(target_->loop().is_used_here(), kWrongThread);
+    if (!target_->loop().is_used_here()) used_on_wrong_thread("call");
   }
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));

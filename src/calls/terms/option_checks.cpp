@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/terms/option_checks.hpp"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,21 @@ Status check_rate_max(const RpcLimits& limits) {
                     std::to_string(least));
 }
 
+/// A time in the largest unit of which it is a whole number.
+std::string time_text(Duration time) {
+  struct Unit {
+    Duration::rep nanoseconds;
+    std::string_view name;
+  };
+  constexpr std::array kUnits{Unit{1'000'000'000, " s"}, Unit{1'000'000, " ms"}, Unit{1000, " us"}};
+  for (const Unit& unit : kUnits) {
+    if (time.count() % unit.nanoseconds == 0) {
+      return std::to_string(time.count() / unit.nanoseconds).append(unit.name);
+    }
+  }
+  return std::to_string(time.count()) + " ns";
+}
+
 }  // namespace
 
 Status misuse(std::string_view option, std::string_view why) {
@@ -39,8 +55,7 @@ Status misuse(std::string_view option, std::string_view why) {
 Status check_above_zero(std::initializer_list<NamedDuration> durations) {
   for (const NamedDuration& each : durations) {
     if (each.value <= Duration::zero()) {
-      return misuse(each.name, std::to_string(each.value.count()) +
-                                   " ns is over before it begins; give a time above zero");
+      return misuse(each.name, time_text(each.value) + " is over before it begins; give a time above zero");
     }
   }
   return {};
@@ -49,8 +64,7 @@ Status check_above_zero(std::initializer_list<NamedDuration> durations) {
 Status check_not_negative(std::initializer_list<NamedDuration> durations) {
   for (const NamedDuration& each : durations) {
     if (each.value < Duration::zero()) {
-      return misuse(each.name,
-                    std::to_string(each.value.count()) + " ns is negative; give zero (none) or a time");
+      return misuse(each.name, time_text(each.value) + " is negative; give zero (none) or a time");
     }
   }
   return {};

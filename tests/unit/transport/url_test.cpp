@@ -57,6 +57,18 @@ TEST(Url, OfAnUnknownSchemeIsNotSaidToWantAPortOnly) {
   EXPECT_EQ(said("tls://x").find("its scheme"), std::string::npos) << said("tls://x");
 }
 
+TEST(Url, IsCorrectedWhereTheMistakeIsKnown) {
+  const auto said = [](const char* text) { return Url::parse(text).status().to_string(); };
+  for (const char* text : {"tcp://::1:9000", "::1:9000", "tcp://fe80::1", "ucx://:::1"}) {
+    EXPECT_NE(said(text).find("an IPv6 address needs brackets"), std::string::npos) << said(text);
+  }
+  EXPECT_NE(said("tcp:/127.0.0.1:9000").find("\"://\" follows the scheme"), std::string::npos);
+  for (const char* text :
+       {"tcp://127.0.0.1:9000/path", "127.0.0.1:9000/", "tcp://host/", "tcp://[::1]:9/x"}) {
+    EXPECT_NE(said(text).find("an address has no path"), std::string::npos) << said(text);
+  }
+}
+
 TEST(Url, EveryAddressIsWrittenAsANumberAndNotAsAStarOrAsNothing) {
   for (const char* text : {"tcp://*:0", "tcp://:0", "tcp://[]:0", "tcp://[*]:0"}) {
     const auto url = Url::parse(text);

@@ -26,7 +26,7 @@ consteval void refuse_what_dies_twice() {
       !(dies_twice<Given> || ...),
       "weft cannot take this argument: g++ 12 destroys an aggregate that owns memory twice when it is "
       "made inside a co_await expression; give it a name first, and pass it by its name, not moved "
-      "(docs/pitfalls/coroutine_compiler_bugs.md)");
+      "(see Coroutines and compilers in the documentation of Weft)");
 }
 
 }  // namespace weft::detail
