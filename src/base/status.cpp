@@ -205,6 +205,10 @@ void Status::mark_unprocessed() noexcept {
   change([](Facts& facts) { facts.unprocessed = true; });
 }
 
+void Status::clear_unprocessed() noexcept {
+  if (unprocessed()) change([](Facts& facts) { facts.unprocessed = false; });
+}
+
 void Status::set_retry_after(Duration wait) noexcept {
   if (ok()) return;
   const Duration most = std::clamp(wait, Duration::zero(), kRetryAfterMax);

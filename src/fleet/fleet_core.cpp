@@ -213,9 +213,7 @@ Status FleetCore::reason() const {
     why = failure_of_a_server(list_);
     if (why.ok()) why = declined(choice_, list_) ? picks_none(choice_.used()) : Status::of<kNotConnected>();
   }
-  why = why.with_context([this] { return "no server of \"" + options_.name + '"'; });
-  why.mark_unprocessed();
-  return why;
+  return why.with_context([this] { return "no server of \"" + options_.name + '"'; });
 }
 
 Task<Result<void>> FleetCore::changed() {

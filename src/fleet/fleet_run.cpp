@@ -159,20 +159,16 @@ Task<Result<void>> FleetRun::wait_until(TimePoint at, bool for_change) {
 Status FleetRun::out_of_time() const {
   // The reason of the call's own attempt tells more than the state of servers that it did not ask.
   const Status why = failure_.ok() ? core_->reason() : failure_;
-  Status failure{StatusCode::kDeadlineExceeded, Layer::kRpc,
-                 [&] { return "the time of the call is over: " + std::string{why.message()}; }};
-  if (attempts_ == 0) failure.mark_unprocessed();
-  return failure;
+  return {StatusCode::kDeadlineExceeded, Layer::kRpc,
+          [&] { return "the time of the call is over: " + std::string{why.message()}; }};
 }
 
 Status FleetRun::out_of_time_for(const FleetMember& member) {
-  Status failure{StatusCode::kDeadlineExceeded, Layer::kRpc, [&] {
-                   const std::string over = "the time of the call is over: ";
-                   if (!member.failure.ok()) return over + std::string{member.failure.message()};
-                   return over + "connect to " + member.url + ": no answer yet";
-                 }};
-  failure.mark_unprocessed();
-  return failure;
+  return {StatusCode::kDeadlineExceeded, Layer::kRpc, [&] {
+            const std::string over = "the time of the call is over: ";
+            if (!member.failure.ok()) return over + std::string{member.failure.message()};
+            return over + "connect to " + member.url + ": no answer yet";
+          }};
 }
 
 Status FleetRun::told_to_wait(std::string_view who, Duration wait) const {
@@ -180,7 +176,6 @@ Status FleetRun::told_to_wait(std::string_view who, Duration wait) const {
                  [&] { return std::string{who} + core_->options().name + "\" asked not to be called yet"; },
                  0, Retry::kBackoff};
   failure.set_retry_after(wait);
-  if (attempts_ == unprocessed_) failure.mark_unprocessed();
   return failure;
 }
 
@@ -205,7 +200,6 @@ Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
 }
 
 bool FleetRun::wants_another(const FleetMember& member, const Status& failure) {
-  unprocessed_ += failure.unprocessed() ? 1 : 0;
   if (failure.code() == StatusCode::kCancelled || !core_->misuse().ok() || is_expired()) return false;
   if (!failure.unprocessed() && !idempotent_) return false;
   bool wanted = false;
@@ -260,6 +254,7 @@ FleetAttempt::~FleetAttempt() {
 
 void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
+  run_.note_end(outcome);
   const bool rests = core_.told(member_, run_.method().id, outcome);
   if (rests || is_told_already(outcome)) return report(CallOutcome::kIgnored);
   const bool overtaken = run_.is_overtaken() && outcome.code() == StatusCode::kCancelled;

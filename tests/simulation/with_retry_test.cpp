@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "simulation/gated_world.hpp"
+#include "weft/detail/runtime/with_deadline.hpp"
 
 namespace weft::simulation {
 namespace {
@@ -73,6 +76,53 @@ TEST_F(Retried, NeverWhatMayHaveRunUnlessThatDoesNoHarm) {
   EXPECT_EQ(once.asked.size(), 1u);
   Flaky again{1, unknown};
   EXPECT_TRUE(outcome(again, {.idempotent = true}).ok());
+}
+
+/// Fails with each of these, one after the other, and then with the last one.
+struct FailsInTurn {
+  std::vector<Status> failures;
+  std::size_t asked = 0;
+
+  Task<Result<int>> attempt() { co_return failures[std::min(asked++, failures.size() - 1)]; }
+};
+
+TEST_F(Retried, ACallThatMayHaveRunOnceIsNotUnprocessedWhateverItsLastAttemptSays) {
+  const Status unknown{StatusCode::kUnavailable, Layer::kTransport, "gone"};
+  const auto fail_in_turn = [&](std::vector<Status> failures, const RetryPolicy& policy) {
+    FailsInTurn calls{std::move(failures)};
+    Status outcome;
+    world.run([&]() -> Task<void> {
+      const Result<int> result = co_await with_retry(policy, [&] { return calls.attempt(); });
+      outcome = result.status();
+    });
+    return outcome;
+  };
+  const Status mixed = fail_in_turn({refused(), unknown, refused(20ms)}, {.idempotent = true});
+  EXPECT_FALSE(mixed.unprocessed()) << "the second attempt may have run";
+  EXPECT_EQ(mixed.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(mixed.layer(), Layer::kRpc);
+  EXPECT_EQ(mixed.message(), "too much");
+  EXPECT_EQ(mixed.retry(), Retry::kBackoff);
+  EXPECT_EQ(mixed.retry_after(), 20ms);
+  EXPECT_TRUE(fail_in_turn({refused(), refused()}, {.idempotent = true}).unprocessed());
+  const RetryPolicy short_of_time{.idempotent = true, .deadline = Deadline::after(world.now(), 1s)};
+  const Status late = fail_in_turn({unknown, refused(5s)}, short_of_time);
+  EXPECT_EQ(late.code(), StatusCode::kResourceExhausted);
+  EXPECT_FALSE(late.unprocessed());
+}
+
+TEST_F(Retried, ACallThatIsCancelledInAWaitIsNotUnprocessedIfItMayHaveRun) {
+  FailsInTurn calls{{{StatusCode::kUnavailable, Layer::kTransport, "gone"}, refused(5s)}};
+  const RetryPolicy policy{.idempotent = true};
+  Status outcome;
+  world.run([&]() -> Task<void> {
+    auto calling = with_retry(policy, [&] { return calls.attempt(); });
+    const Result<int> result = co_await with_deadline(Deadline::after(world.now(), 1s), std::move(calling));
+    outcome = result.status();
+  });
+  EXPECT_EQ(calls.asked, 2u);
+  EXPECT_EQ(outcome.code(), StatusCode::kResourceExhausted) << outcome.to_string();
+  EXPECT_FALSE(outcome.unprocessed());
 }
 
 TEST_F(Retried, NeverWhatFailsAgain) {

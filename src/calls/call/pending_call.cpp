@@ -87,20 +87,17 @@ bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& 
   return call.request().keeps_body() && target.may_begin_again(call, failure);
 }
 
-/// The outcome of a call after one of its attempts has failed: if this attempt has certainly not run, an
-/// earlier one may have.
-Status outcome_of(const CallRequest& request, Status failure) noexcept {
-  if (!request.may_have_run || !failure.unprocessed()) return failure;
-  Status outcome{failure.code(), failure.layer(), failure.message(), failure.native(), failure.retry()};
-  outcome.set_retry_after(failure.retry_after());
-  return failure.details().empty() ? outcome : outcome.with_details(failure.details());
+/// The outcome of a call whose last attempt has ended with `failure`.
+Status outcome_of(CallRequest& request, Status failure) noexcept {
+  request.attempts.add(failure);
+  return request.attempts.outcome(std::move(failure));
 }
 
 /// The failure of a call that is cancelled while it waits: its text explains the wait.
 Status late_status(const CallRequest& request, const CallTarget& target, CancelReason reason) {
   Status late = to_status(reason).with_context(
-      request.may_have_run ? "its connection was lost, and it waited for another to be sent again"
-                           : "not sent, still waiting for a connection or for room");
+      request.attempts.may_have_run() ? "its connection was lost, and it waited for another to be sent again"
+                                      : "not sent, still waiting for a connection or for room");
   if (const Status why = target.why_waiting(); !why.ok()) late = late.with_context(why.message());
   return late;
 }
@@ -133,8 +130,7 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
 }
 
 Begun PendingCall::refuse(Status failure) {
-  failure_ = outcome_of(request_, std::move(failure));
-  if (!request_.may_have_run) failure_.mark_unprocessed();
+  failure_ = request_.attempts.outcome(std::move(failure));
   if (request_.has_waited) {
     end();
     return {};
@@ -253,13 +249,12 @@ void PendingCall::on_timer() {
 }
 
 void PendingCall::fail(Status failure) noexcept {
-  failure_ = outcome_of(request_, std::move(failure));
-  if (!request_.may_have_run) failure_.mark_unprocessed();
+  failure_ = request_.attempts.outcome(std::move(failure));
   end();
 }
 
 void PendingCall::give_up(Status why) noexcept {
-  if (state_ == State::kSent) request_.may_have_run = true;
+  if (state_ == State::kSent) request_.attempts.add_abandoned();
   leave();
   fail(std::move(why));
 }
@@ -354,7 +349,7 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
       if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
       out_ = nullptr;
       ++request_.repeats;
-      request_.may_have_run = request_.may_have_run || !failure.unprocessed();
+      request_.attempts.add(failure);
       static_cast<void>(wait());
       return target_->take_again(*this);
     }

@@ -25,6 +25,7 @@ Retries::Retries(const RetryPolicy& policy) noexcept
 }
 
 std::optional<Duration> Retries::after(const Status& failure) noexcept {
+  record_.add(failure);
   if (++attempts_ >= policy_.attempts_max) return std::nullopt;
   if (!failure.unprocessed() && !policy_.idempotent) return std::nullopt;
   if (failure.retry() != Retry::kBackoff && failure.retry() != Retry::kReconnect) return std::nullopt;

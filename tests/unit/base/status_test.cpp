@@ -118,6 +118,24 @@ TEST(Status, NobodyKnowsWhetherARequestWasProcessedUnlessItIsMarked) {
   EXPECT_TRUE(copy.unprocessed());
 }
 
+TEST(Status, TheMarkOfAnUnprocessedRequestIsClearedAndAllElseStays) {
+  Status marked{StatusCode::kResourceExhausted, Layer::kRpc, "too many", 9};
+  marked = marked.with_details("more");
+  marked.mark_unprocessed();
+  marked.set_retry_after(std::chrono::seconds{2});
+  const Status shared = marked;
+  marked.clear_unprocessed();
+  EXPECT_FALSE(marked.unprocessed());
+  EXPECT_TRUE(shared.unprocessed()) << "the copy keeps its mark";
+  EXPECT_EQ(marked.to_string(), shared.to_string());
+  EXPECT_EQ(marked.details(), "more");
+  EXPECT_EQ(marked.retry(), Retry::kBackoff);
+  EXPECT_EQ(marked.retry_after(), std::chrono::seconds{2});
+  Status success;
+  success.clear_unprocessed();
+  EXPECT_TRUE(success.ok());
+}
+
 TEST(Status, DetailsStayWithEachCopyAndEachChange) {
   const std::string_view bytes{"\0\xff details", 10};
   const Status plain{StatusCode::kNotFound, Layer::kRpc, "gone", 3};

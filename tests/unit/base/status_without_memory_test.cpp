@@ -116,6 +116,22 @@ TEST_F(WithoutMemory, AFailureIsMarkedUnprocessedAllTheSame) {
   EXPECT_EQ(mine.message(), kLong) << "nobody shares it, so no copy was needed";
 }
 
+constexpr FixedFailure kNeverSent{StatusCode::kUnavailable, Layer::kRpc, Retry::kElsewhere, "never sent",
+                                  true};
+
+TEST_F(WithoutMemory, AFailureLosesTheMarkOfAnUnprocessedRequestAllTheSame) {
+  Status fixed = Status::of<kNeverSent>();
+  fixed.clear_unprocessed();
+  EXPECT_FALSE(fixed.unprocessed());
+  EXPECT_EQ(fixed.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(fixed.retry(), Retry::kElsewhere);
+  Status bare{StatusCode::kAborted, Layer::kUser, "a reason", -7};
+  bare.mark_unprocessed();
+  bare.clear_unprocessed();
+  EXPECT_FALSE(bare.unprocessed());
+  EXPECT_EQ(bare.native(), -7);
+}
+
 TEST_F(WithoutMemory, ALineOfTheLogIsLeftOut) {
   struct Counting final : Logger {
     void write(LogLevel, std::string_view) override { ++lines; }

@@ -272,6 +272,7 @@ TEST_F(Fleets, SayWhyAQuorumCannotComeAnyMore) {
   EXPECT_TRUE(early.status().message().starts_with(
       "3 good answers cannot come any more: 1 of 3 servers failed, 0 had answered: memory://s101: "))
       << early.status().to_string();
+  EXPECT_FALSE(early.status().unprocessed());
   for (int i = 0; i < 3; ++i) replicas_[i].throws = i != 1;
   const auto late = run(fleet.call_quorum<&Replica::ask>(1, FleetCallOptions{.call = {.timeout = 500ms}}));
   EXPECT_TRUE(late.status().message().starts_with("0 of 3 servers answered, 1 were wanted: memory://s100: "))
@@ -319,6 +320,23 @@ TEST_F(Fleets, WhoseTimeEndsBetweenAttemptsGiveTheReasonOfTheLastAttempt) {
   const Status failure = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 1s}})).status();
   EXPECT_EQ(failure.code(), StatusCode::kDeadlineExceeded) << failure.to_string();
   EXPECT_NE(failure.message().find("not today"), std::string_view::npos) << failure.to_string();
+}
+
+TEST_F(Fleets, SayThatAQuorumIsUnprocessedOnlyIfNoServerMayHaveRunTheCall) {
+  FleetClient& fleet = make(3);
+  const FleetCallOptions options{.call = {.timeout = 2s}};
+  const Status nobody = run(fleet.call_quorum<&Replica::ask>(2, options)).status();
+  EXPECT_FALSE(nobody.ok());
+  EXPECT_TRUE(nobody.unprocessed()) << nobody.to_string();
+  const auto all = run(fleet.call_all<&Replica::ask>(options));
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  for (const FleetAnswer<int>& one : *all) EXPECT_TRUE(one.outcome.status().unprocessed()) << one.url;
+  serve(0);
+  testing::pass(*loop_, clock_, 5s);
+  const Status one = run(fleet.call_quorum<&Replica::ask>(2, options)).status();
+  EXPECT_EQ(replicas_[0].ran, 1);
+  EXPECT_FALSE(one.ok());
+  EXPECT_FALSE(one.unprocessed()) << one.to_string();
 }
 
 TEST_F(Fleets, GiveTheRepliesOfAllInTheOrderOfTheirUrls) {

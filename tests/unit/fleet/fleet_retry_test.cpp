@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: which failures a fleet tries again, by its options and by those of one call, and whom its policies
 // choose.
+#include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "unit/fleet/fleet_testing.hpp"
@@ -126,6 +128,102 @@ TEST_F(FleetRetries, OfOneCallReplaceThoseOfTheFleet) {
   const FleetCallOptions never{.call = {.timeout = 20s}, .retry = &patient, .backup_after = Duration::zero()};
   EXPECT_FALSE(run(fleet.call<ask_again>(never)).ok());
   EXPECT_EQ(fleet.stats().backups, 1u);
+}
+
+TEST_F(FleetRetries, ThatFindNoServerDoNotHideThatTheCallMayHaveRun) {
+  for (const bool waits : {false, true}) {
+    serve(0);
+    FleetOptions given;
+    given.waits_for_ready = waits;
+    FleetClient& fleet = make_even(1, std::move(given));
+    work(std::chrono::hours{1});
+    const int before = ran();
+    const FleetCallOptions options{.call = {.timeout = 5s}};
+    Many many;
+    begin<ask_again>(many, options);
+    pass_until([&] { return ran() > before; });
+    crash(0);
+    finish(many);
+    const Status lost = many.results.front().status();
+    EXPECT_EQ(lost.code(), waits ? StatusCode::kDeadlineExceeded : StatusCode::kUnavailable)
+        << lost.to_string();
+    EXPECT_NE(lost.message().find("no server of"), std::string_view::npos) << lost.to_string();
+    EXPECT_FALSE(lost.unprocessed()) << "the server had begun to run it";
+    const Status unsent = run(fleet.call<ask_again>(options)).status();
+    EXPECT_EQ(unsent.code(), lost.code());
+    EXPECT_TRUE(unsent.unprocessed()) << "of another call nothing was sent";
+    EXPECT_EQ(ran(), before + 1);
+    fleet_.reset();
+  }
+}
+
+TEST_F(FleetRetries, ThatAreRefusedDoNotHideThatTheCallMayHaveRun) {
+  serve(0);
+  serve(1, {.running_max = 1});
+  FleetOptions given;
+  given.waits_as_told = false;
+  make_even(2, std::move(given));
+  work(std::chrono::hours{1});
+  Many busy;
+  while (replicas_[1].ran == 0) {
+    begin<&Replica::ask>(busy, {.call = {.timeout = std::chrono::minutes{30}}});
+    testing::pass(*loop_, clock_, 100ms);
+  }
+  const int before = replicas_[0].ran;
+  const FleetRetry thrice{.attempts_max = 3};
+  Many many;
+  begin<ask_again>(many, {.call = {.timeout = 20s}, .retry = &thrice});
+  pass_until([&] { return replicas_[0].ran > before; });
+  crash(0);
+  finish(many);
+  const Status refused = many.results.front().status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.to_string();
+  EXPECT_FALSE(refused.unprocessed()) << "the first server had begun to run it";
+  crash(1);
+  finish(busy);
+}
+
+TEST_F(FleetRetries, OfACallWhoseBackupMayHaveRunDoNotHideThatTheCallMayHaveRun) {
+  serve(0, {.running_max = 1});
+  FleetOptions given;
+  given.waits_for_ready = false;
+  given.waits_as_told = false;
+  make_even(1, std::move(given));
+  work(300ms);
+  Many first;
+  begin<&Replica::ask>(first, {});
+  pass_until([&] { return ran() == 1; });
+  work(std::chrono::hours{1});
+  const FleetRetry slow{.backoff_min = 20s, .backoff_max = 20s};
+  Many many;
+  begin<ask_again>(many, {.call = {.timeout = 50s}, .retry = &slow, .backup_after = 1s});
+  finish(first);
+  pass_until([&] { return ran() == 2; });
+  EXPECT_EQ(fleet_->stats().backups, 1u) << "the server refused the call, and takes the backup";
+  crash(0);
+  finish(many);
+  const Status failure = many.results.front().status();
+  EXPECT_EQ(failure.code(), StatusCode::kUnavailable) << failure.to_string();
+  EXPECT_FALSE(failure.unprocessed()) << "the server had begun to run the backup";
+}
+
+TEST_F(FleetRetries, ThatEndWithTheClientDoNotHideThatTheCallMayHaveRun) {
+  serve(0);
+  FleetClient& fleet = make_even(1);
+  work(std::chrono::hours{1});
+  Many many;
+  begin<ask_again>(many, {});
+  pass_until([&] { return ran() == 1; });
+  crash(0);
+  testing::pass(*loop_, clock_, 1s);
+  begin<ask_again>(many, {});
+  testing::pass(*loop_, clock_, 1s);
+  ASSERT_TRUE(many.results.empty()) << "both wait for the server";
+  fleet.close();
+  finish(many);
+  const auto unprocessed = std::ranges::count_if(
+      many.results, [](const Result<int>& result) { return result.status().unprocessed(); });
+  EXPECT_EQ(unprocessed, 1) << "the second call was never sent, the first one may have run";
 }
 
 using FleetPolicies = FleetTest;

@@ -138,13 +138,11 @@ Task<FleetOutcome<Body>> fleet_call(std::shared_ptr<FleetCore> core, const Metho
   TurnOfLoop turn{core->loop()};
   co_await turn;
   FleetRun run{std::move(core), method, options, scope};
-  if (run.backup_after() > Duration::zero()) {
-    Task<FleetOutcome<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);
-    FleetOutcome<Body> answer = co_await std::move(both);
-    co_return answer;
-  }
-  Task<FleetOutcome<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  Task<FleetOutcome<Body>> attempts = run.backup_after() > Duration::zero()
+                                          ? fleet_backed_up<Body>(run, source, with_attachment)
+                                          : fleet_attempts<Body>(run, source, with_attachment);
   FleetOutcome<Body> answer = co_await std::move(attempts);
+  if (!answer.ok()) co_return run.outcome(std::move(answer).status());
   co_return answer;
 }
 
@@ -168,9 +166,10 @@ Task<Result<typename Body::Value>> fleet_call_at(std::shared_ptr<FleetCore> core
   FleetRun run{core, method, options, scope};
   Task<Result<void>> waiting = run.wait_for(member);
   Result<void> ready = co_await std::move(waiting);
-  if (!ready.ok()) co_return ready.status();
+  if (!ready.ok()) co_return run.outcome(ready.status());
   Task<FleetOutcome<Body>> attempt = fleet_attempt<Body>(run, member, source, false);
   FleetOutcome<Body> answer = co_await std::move(attempt);
+  if (!answer.ok()) co_return run.outcome(std::move(answer).status());
   co_return value_of(std::move(answer));
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/detail/calls/terms/attempt_record.hpp"
 #include "weft/detail/coro/combine.hpp"
 #include "weft/detail/fleet/fleet_call.hpp"
 #include "weft/detail/fleet/quorum.hpp"
@@ -51,10 +52,10 @@ Task<FleetAnswers<typename Body::Value>> fleet_call_all(std::shared_ptr<FleetCor
   co_await turn;
   FleetRun run{core, method, options, scope};
   while (core->list().used() == 0) {
-    if (Status why = core->hopeless(); !why.ok()) co_return why;
+    if (Status why = core->hopeless(); !why.ok()) co_return run.outcome(std::move(why));
     Task<Result<void>> waiting = run.wait();
     Result<void> waited = co_await std::move(waiting);
-    if (!waited.ok()) co_return waited.status();
+    if (!waited.ok()) co_return run.outcome(waited.status());
   }
   if (wanted != kAllServers && wanted > core->list().used()) {
     co_return quorum_too_large(wanted, core->list().used());
@@ -93,9 +94,11 @@ Task<FleetAnswers<typename Body::Value>> fleet_call_quorum(std::shared_ptr<Fleet
   if (!answers.ok()) co_return answers;
   std::vector<FleetAnswer<R>> good;
   std::size_t bad = 0;
+  AttemptRecord record;
   Status first;
   Status cancelled;
   for (FleetAnswer<R>& one : *answers) {
+    record.add(one.outcome.status());
     if (one.outcome.ok()) {
       good.push_back(std::move(one));
     } else if (one.outcome.status().code() == StatusCode::kCancelled) {
@@ -105,9 +108,10 @@ Task<FleetAnswers<typename Body::Value>> fleet_call_quorum(std::shared_ptr<Fleet
     }
   }
   if (good.size() >= wanted) co_return good;
-  if (bad != 0) co_return quorum_not_reached(good.size(), bad, answers->size(), wanted, first);
-  co_return quorum_not_reached(good.size(), answers->size() - good.size(), answers->size(), wanted,
-                               cancelled);
+  const bool failed = bad != 0;
+  if (!failed) bad = answers->size() - good.size();
+  co_return record.outcome(
+      quorum_not_reached(good.size(), bad, answers->size(), wanted, failed ? first : cancelled));
 }
 
 }  // namespace detail

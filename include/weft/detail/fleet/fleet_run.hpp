@@ -6,8 +6,10 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "weft/detail/balancing/balancing_policy.hpp"
+#include "weft/detail/calls/terms/attempt_record.hpp"
 #include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/fleet/fleet_core.hpp"
 #include "weft/detail/fleet/fleet_step.hpp"
@@ -47,11 +49,16 @@ class FleetRun {
   /// Returns `failure` with the name of the server before its text. A handler's own failure is an answer and
   /// stays unchanged, and so does a cancel, which is not about the server.
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
+  /// Returns `failure`, the end of the call and of all its attempts: Status::unprocessed() is true if none of
+  /// them may have run.
+  Status outcome(Status failure) const noexcept { return record_.outcome(std::move(failure)); }
   /// Records that the backup was answered: attempts under way are given up.
   void overtake() noexcept { overtaken_ = true; }
   bool is_overtaken() const noexcept { return overtaken_; }
   /// An attempt at `member` begins, which is not chosen again while there are others.
   void note_attempt(const FleetMember& member) noexcept;
+  /// An attempt has ended with `outcome`.
+  void note_end(const Status& outcome) noexcept { record_.add(outcome); }
 
  private:
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
@@ -75,12 +82,12 @@ class FleetRun {
   /// Wait is for the first server that may be asked again, or another that comes up meanwhile.
   bool waits_as_told_ = false;
   bool overtaken_ = false;
+  AttemptRecord record_;
   std::uint64_t lists_ = 0;
   Status misuse_;
   /// Failure of the last attempt that was followed by another one.
   Status failure_;
   std::uint32_t attempts_ = 0;
-  std::uint32_t unprocessed_ = 0;
   std::uint32_t tried_count_ = 0;
   bool idempotent_;
   std::array<std::uint32_t, kTriedMax> tried_{};

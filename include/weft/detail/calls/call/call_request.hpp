@@ -6,6 +6,7 @@
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/call/call_details.hpp"
+#include "weft/detail/calls/terms/attempt_record.hpp"
 #include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/coro/cancel.hpp"
 
@@ -42,9 +43,8 @@ struct CallRequest {
   std::uint32_t default_timeout = 0;
   /// Number of times that the call was begun again after a lost connection.
   std::uint32_t repeats = 0;
-  /// The call was sent on a connection that was lost, and may have run there, even if later attempts were
-  /// refused.
-  bool may_have_run = false;
+  /// Whether the call may have run on a connection that was lost, even if later attempts were refused.
+  AttemptRecord attempts;
   /// The call has waited at its target, so that its owner may destroy it when it ends.
   bool has_waited = false;
 };

@@ -8,6 +8,7 @@
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/base/time.hpp"
+#include "weft/detail/calls/terms/attempt_record.hpp"
 #include "weft/detail/coro/awaitable.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/limits/backoff.hpp"
@@ -44,10 +45,13 @@ class Retries {
 
   /// Returns the wait before the next attempt; none when `failure` is the outcome.
   std::optional<Duration> after(const Status& failure) noexcept;
+  /// Returns `failure`, that of the last attempt, as the failure of all of them.
+  Status outcome(Status failure) const noexcept { return record_.outcome(std::move(failure)); }
 
  private:
   const RetryPolicy policy_;
   Backoff backoff_;
+  AttemptRecord record_;
   std::uint32_t attempts_ = 0;
 };
 
@@ -55,7 +59,8 @@ class Retries {
 
 /// Makes a call, and repeats it as long as its failure's advice is kBackoff or kReconnect and `policy` allows
 /// it. The result of `attempt` is awaited, and must be a Result. Without RetryPolicy::idempotent only calls
-/// that certainly have not run are repeated (Status::unprocessed()). The outcome is that of the last attempt.
+/// that certainly have not run are repeated (Status::unprocessed()). The outcome is that of the last attempt,
+/// except that unprocessed() of a failure is true only if no attempt may have run.
 ///
 ///     auto answer = co_await weft::with_retry(policy, [&] { return client.call<f>(x); });
 ///
@@ -74,9 +79,9 @@ Task<detail::AwaitResult<std::invoke_result_t<Attempt&>>> with_retry(RetryPolicy
     auto outcome = co_await std::move(task);
     if (outcome.ok()) co_return outcome;
     const std::optional<Duration> wait = retries.after(outcome.status());
-    if (!wait) co_return outcome;
+    if (!wait) co_return retries.outcome(std::move(outcome).status());
     const auto slept = co_await sleep_for(*wait);
-    if (!slept.ok()) co_return outcome;
+    if (!slept.ok()) co_return retries.outcome(std::move(outcome).status());
   }
 }
 
