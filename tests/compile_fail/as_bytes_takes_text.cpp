@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LATER: the function is deleted, and its words follow as a note
 // EXPECT: is_no_text_so_use_std_as_bytes_of_a_std_span
 #include <span>
 #include <vector>

@@ -12,7 +12,7 @@ import unittest
 import check_compile_fail
 
 COMPILER = ""
-TAKES = "// EXPECT: cannot convert\n#include <string>\n"
+TAKES = "// EXPECT: cannot convert|no viable conversion\n#include <string>\n"
 WRONG = "\n#ifdef WEFT_COMPILE_FAIL_CONTROL\nint value = 1;\n#else\n{}\n#endif\n"
 
 
@@ -54,12 +54,24 @@ class CheckCompileFail(unittest.TestCase):
         found = self.failures(silent="int value = nothing;\n#ifndef WEFT_COMPILE_FAIL_CONTROL\n#endif\n")
         self.assertTrue(any("is missing" in failure for failure in found))
 
-    def test_what_only_a_joined_error_hides_is_compiled_alone(self) -> None:
-        # An instantiation that fails is reported to the first of two files only.
+    def test_an_error_of_a_template_is_found_in_each_file(self) -> None:
+        # In a joined source an instantiation that fails is reported to the first of two files only.
         header = self.folder / "checked.hpp"
         header.write_text("#pragma once\ntemplate <class T>\nstruct Checked {\n  static_assert(sizeof(T) > 64, \"too small\");\n};\n")
         wrong = f'// EXPECT: too small\n#include "{header}"' + WRONG.format("int value = sizeof(Checked<char>);")
         self.assertEqual(self.failures(one=wrong, other=wrong), [])
+
+    def test_an_error_before_the_expected_one_is_found_unless_allowed(self) -> None:
+        wrong = TAKES + WRONG.format("int before = nothing;\nint value = std::string();")
+        found = self.failures(later=wrong, allowed="// LATER: a reason\n" + wrong)
+        self.assertEqual(len(found), 1)
+        self.assertIn("later.cpp: the first error is not", found[0])
+
+    def test_too_many_lines_are_found_although_each_file_says_the_same(self) -> None:
+        wrong = TAKES + WRONG.format("int value = std::string();\n" + "#warning this is a line\n" * 30)
+        found = self.failures(one="// LATER: warnings come first\n" + wrong, other="// LATER: warnings come first\n" + wrong)
+        self.assertEqual(len(found), 2)
+        self.assertIn("and at most 30 are wanted", found[0])
 
 
 if __name__ == "__main__":

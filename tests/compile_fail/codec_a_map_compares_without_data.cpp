@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 34
 // EXPECT: weft cannot decode this type: it has a map or set whose comparison or hash is a function pointer
 #include <functional>
 #include <map>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 34
 // EXPECT: weft cannot encode this type: it has a unique_ptr to a class with virtual functions
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 40
+// LATER: no overload takes what is no awaitable, and the reason follows as a note
 // EXPECT: (Awaitable|AwaitResult)
 #include "weft/detail/coro/combine.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 55
 // EXPECT: weft cannot take this awaitable over, because it does not move
 #include "weft/detail/coro/combine.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 40
 // EXPECT: weft takes over what it is to wait for: say std::move
 #include "weft/detail/coro/combine.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 90
 // EXPECT: its result holds views, and the answer that they would show is gone
 #include <string>
 #include <string_view>

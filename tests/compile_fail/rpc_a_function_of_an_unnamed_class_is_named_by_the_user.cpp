@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 34
 // EXPECT: weft cannot name this function
 #include "weft/server.hpp"
 

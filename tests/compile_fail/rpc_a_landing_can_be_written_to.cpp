@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LATER: no conversion fits, and notes name the reason
 // EXPECT: needs_memory_to_write_to_or_a_list_of_weft_mutable_bytes
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 45
-// EXPECT: (discards qualifiers|no match for call|no matching function|expects an rvalue)
+// EXPECT: weft answers a call once, and this uses the Reply up
 #include "weft/detail/functions/reply.hpp"
 
 void handler(weft::Reply<int> reply) {

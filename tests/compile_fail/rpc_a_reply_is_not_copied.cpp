@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 40
 // EXPECT: (use of deleted function|implicitly.deleted copy constructor)
 #include "weft/detail/functions/reply.hpp"
 

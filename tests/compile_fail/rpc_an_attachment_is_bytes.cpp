@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LATER: no conversion fits, and notes name the reason
 // EXPECT: needs_bytes_as_of_std_as_bytes_or_a_list_of_weft_bytes
 #include <span>
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 40
-// EXPECT: write
+// EXPECT: weft cannot write this item
 #include <vector>
 
 #include "weft/client.hpp"

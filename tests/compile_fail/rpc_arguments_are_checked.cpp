@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// LINES: 34
 // EXPECT: (Number = 1; Parameter = int; Given = const char|ArgumentFits<1UL, int, const char)
 #include "weft/client.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// LATER: no conversion fits, and notes name the reason
 // EXPECT: a_temporary_ends_before_the_call_name_it
 #include <cstddef>
 #include <vector>

@@ -66,20 +66,24 @@ Task<AwaitResult<A>> as_task(A awaitable) {
 
 /// Fails to compile, with the reason in words, when `A` cannot be owned by a task.
 template <typename A>
-consteval void check_owned_awaitable() {
+consteval bool check_owned_awaitable() {
   static_assert(!std::is_lvalue_reference_v<A>,
                 "weft takes over what it is to wait for: say std::move(...), or make it in this expression");
   static_assert(
       std::is_lvalue_reference_v<A> || std::move_constructible<std::remove_cvref_t<A>>,
       "weft cannot take this awaitable over, because it does not move: write a small coroutine that "
       "awaits it, and give its Task");
+  return !std::is_lvalue_reference_v<A> && std::move_constructible<std::remove_cvref_t<A>>;
 }
 
 /// The same in one step for an argument of type `A&&`.
 template <typename A>
 Task<AwaitResult<A>> own(A&& awaitable) {
-  check_owned_awaitable<A>();
-  return as_task(std::forward<A>(awaitable));
+  if constexpr (check_owned_awaitable<A>()) {
+    return as_task(std::forward<A>(awaitable));
+  } else {
+    return {};
+  }
 }
 
 /// A task that awaits an awaitable owned by another object, which must outlive the task.

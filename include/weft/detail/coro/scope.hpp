@@ -43,27 +43,37 @@ class Scope {
   /// copying the arguments or from a function that is no coroutine. Nothing is spawned then.
   template <typename Function, typename... Args>
   void spawn(Function&& function, Args&&... args) {
+    constexpr bool kIsFunction = !detail::Awaitable<std::decay_t<Function>>;
     static_assert(
-        !detail::Awaitable<std::decay_t<Function>>,
+        kIsFunction,
         "a scope spawns a function with its arguments, not a Task or a call: those may refer to what "
         "ends before they do; write spawn(&function, arguments...)");
-    static_assert(detail::StatelessFunction<std::decay_t<Function>>,
-                  "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
-    static_assert((detail::OwnedArgument<std::decay_t<Args>> && ...),
-                  "a spawned task owns its arguments: pass a string or a vector instead of a view, a value, "
-                  "or a pointer to what outlives the scope, instead of a reference");
-    using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
-    static_assert(std::is_same_v<typename Node::Made, Task<void>>,
-                  "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
-                  "looks at the result");
-    // A task belongs to the scope only once it has begun: the frame may not be available, and a plain
-    // function may throw.
-    auto made = std::make_unique<Node>(*this, std::forward<Function>(function), std::forward<Args>(args)...);
-    made->make();
-    Node* node = made.release();
-    tasks_.push_back(*node);
-    ++count_;
-    detail::start(node->task, &cancel_scope_, *node);
+    if constexpr (kIsFunction) {
+      static_assert(
+          detail::StatelessFunction<std::decay_t<Function>>,
+          "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
+      static_assert(
+          (detail::OwnedArgument<std::decay_t<Args>> && ...),
+          "a spawned task owns its arguments: pass a string or a vector instead of a view, a value, "
+          "or a pointer to what outlives the scope, instead of a reference");
+      using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
+      constexpr bool kReturnsTask = std::is_same_v<typename Node::Made, Task<void>>;
+      static_assert(
+          kReturnsTask,
+          "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
+          "looks at the result");
+      if constexpr (kReturnsTask) {
+        // A task belongs to the scope only once it has begun: the frame may not be available, and a plain
+        // function may throw.
+        auto made =
+            std::make_unique<Node>(*this, std::forward<Function>(function), std::forward<Args>(args)...);
+        made->make();
+        Node* node = made.release();
+        tasks_.push_back(*node);
+        ++count_;
+        detail::start(node->task, &cancel_scope_, *node);
+      }
+    }
   }
 
   /// Returns void, once no task is left. It cannot be cancelled: cancel the scope to make it end sooner.

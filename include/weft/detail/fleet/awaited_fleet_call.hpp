@@ -22,7 +22,8 @@ namespace weft::detail {
 /// Objects that it refers to stay in place, unchanged, until the call has ended.
 template <typename Body, typename Source, Returns kReturns = Returns::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...)")]] AwaitedFleetCall final
-    : public AwaitedFirst {
+    : public AwaitedBefore<std::conditional_t<
+          kReturns == Returns::kAnswer, Result<Answer<typename Body::Value>>, Result<typename Body::Value>>> {
   static constexpr bool kGivesAnswer = kReturns == Returns::kAnswer;
   using R = typename Body::Value;
   using Outcome = std::conditional_t<kGivesAnswer, Result<Answer<R>>, Result<R>>;

@@ -53,6 +53,8 @@ class FleetCalls {
     if constexpr (can_call<M, Given...>()) {
       return self().template make_call<M>(options, std::forward<Given>(arguments)...);
     } else {
+      if constexpr (!has_items<MethodTraits<M>>)
+        explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return Derived::template never<Result<void>>();
     }
   }
@@ -76,6 +78,8 @@ class FleetCalls {
     if constexpr (can_call<M, Given...>()) {
       return self().template make_call_all<M>(options, std::forward<Given>(arguments)...);
     } else {
+      if constexpr (!has_items<MethodTraits<M>>)
+        explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return Derived::template never<Result<void>>();
     }
   }
@@ -99,6 +103,8 @@ class FleetCalls {
     if constexpr (can_call<M, Given...>()) {
       return self().template make_call_quorum<M>(wanted, options, std::forward<Given>(arguments)...);
     } else {
+      if constexpr (!has_items<MethodTraits<M>>)
+        explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return Derived::template never<Result<void>>();
     }
   }
@@ -113,7 +119,8 @@ class FleetCalls {
 
   const Derived& self() const { return static_cast<const Derived&>(*this); }
 
-  /// Fails to compile with the reason in words when the call cannot be made.
+  /// Fails to compile with the reason in words when `M` is a stream; false also when the arguments do not
+  /// fit.
   template <auto M, typename... Given>
   static consteval bool can_call() {
     static_assert(
@@ -121,14 +128,7 @@ class FleetCalls {
         "weft cannot make this call: the function is a stream, which would belong to one connection, "
         "and a fleet chooses a server for each call; open it over a Client or a ConnectionPool of "
         "one server: auto stream = client.open<f>(arguments...)");
-    if constexpr (has_items<MethodTraits<M>>) {
-      return false;
-    } else {
-      if constexpr (!CallableWith<M, Given...>) {
-        explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
-      }
-      return CallableWith<M, Given...>;
-    }
+    return !has_items<MethodTraits<M>> && CallableWith<M, Given...>;
   }
 };
 

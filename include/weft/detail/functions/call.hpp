@@ -17,6 +17,7 @@
 #include "weft/detail/calls/call/awaited_call.hpp"
 #include "weft/detail/calls/threads/call_errand.hpp"
 #include "weft/detail/codec/hooks.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
 #include "weft/detail/functions/encoded_ahead.hpp"
 #include "weft/detail/functions/method.hpp"
@@ -83,6 +84,15 @@ concept ArgumentFits = std::is_convertible_v<Given, Parameter>;
 template <std::size_t Wanted, std::size_t Given>
 concept ArgumentsCounted = Wanted == Given;
 
+/// Index of the first argument that does not convert to its parameter.
+template <typename... Parameters, typename... Given>
+consteval std::size_t first_misfit(TypeList<Parameters...>, TypeList<Given...>) {
+  std::size_t index = 0;
+  // NOLINTNEXTLINE(misc-redundant-expression): a pack, not a pair
+  static_cast<void>(((std::is_convertible_v<Given, Parameters> && (++index, true)) && ...));
+  return index;
+}
+
 template <std::size_t Number, typename Parameter, typename Given>
 consteval void explain_argument() {
   static_assert(
@@ -93,16 +103,19 @@ consteval void explain_argument() {
 }
 
 /// Fails to compile with the reason in words when a function of these parameters cannot be called with these
-/// arguments.
+/// arguments. Names the first bad argument. Few functions, because compilers list each on the way to an
+/// error.
 template <typename... Parameters, typename... Given>
 consteval void explain_arguments(TypeList<Parameters...>, TypeList<Given...>) {
   static_assert(ArgumentsCounted<sizeof...(Parameters), sizeof...(Given)>,
                 "weft cannot make this call: it has too few or too many arguments (CallOptions come first); "
                 "beside this message stand the number Wanted by the function and the number Given");
   if constexpr (sizeof...(Parameters) == sizeof...(Given)) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (explain_argument<I + 1, Parameters, Given>(), ...);
-    }(std::index_sequence_for<Given...>{});
+    constexpr std::size_t kMisfit = first_misfit(TypeList<Parameters...>{}, TypeList<Given...>{});
+    if constexpr (kMisfit < sizeof...(Given)) {
+      explain_argument<kMisfit + 1, std::tuple_element_t<kMisfit, std::tuple<Parameters...>>,
+                       std::tuple_element_t<kMisfit, std::tuple<Given...>>>();
+    }
   }
 }
 
@@ -126,7 +139,13 @@ struct ResultOfCall {
   static_assert(!has_items<MethodTraits<M>>,
                 "weft cannot make this call: the function is a stream, for it takes a Reader or a Writer or "
                 "returns a Stream; open it: auto stream = client.open<f>(arguments...)");
-  using Type = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
+  using Owned = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
+  static_assert(!holds_view<Owned>,
+                "weft cannot make this call: its result holds views, and the answer that they would show is "
+                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
+                "it by its key with such a type: weft::remote<\"key\", R(...)>");
+  // Void after an error, so that nothing else is reported.
+  using Type = std::conditional_t<holds_view<Owned>, void, Owned>;
 };
 
 /// Type of the value that a call of `M` returns.
@@ -387,7 +406,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
 /// Result, now or later, once; destroying it cancels it. Movable. Thread: the client's loop.
 /// Must not outlive its client.
 template <typename R>
-class [[nodiscard("dropping a Call cancels it")]] Call {
+class [[nodiscard("dropping a Call cancels it")]] Call : public detail::AwaitedBefore<Result<R>> {
  public:
   Call() = default;
   explicit Call(std::unique_ptr<detail::StartedCall<R>> record) : record_(std::move(record)) {}

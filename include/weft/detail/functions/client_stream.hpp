@@ -152,6 +152,16 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
     detail::refuse_what_dies_twice<Item>();
     return write(std::as_const(item), std::forward<Attachments>(attachments)...);
   }
+  /// Refuses an item of another type.
+  template <typename Item, typename... Attachments>
+    requires(!std::is_void_v<Written> && !std::is_same_v<std::remove_cvref_t<Item>, Written>)
+  Task<bool> write(Item&& /*item*/, Attachments&&... /*attachments*/) noexcept {
+    static_assert(
+        std::is_same_v<std::remove_cvref_t<Item>, Written>,
+        "weft cannot write this item: it is not of the item type of the handler's Reader<T>; make a "
+        "T of it first, under a name");
+    return {};
+  }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept
     requires(!std::is_void_v<Written>)

@@ -76,7 +76,7 @@ class FunctionCaller {
       return CallAwaitable<M, Details, Given...>{its_target(), method_key<M>, its, std::in_place,
                                                  std::forward<Given>(arguments)...};
     } else {
-      explain<M, Given...>();
+      explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return Task<Result<ResultOfMethod<M>>>{};
     }
   }
@@ -90,7 +90,7 @@ class FunctionCaller {
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
       return Call<ResultOfMethod<M>>{std::move(record)};
     } else {
-      explain<M, Given...>();
+      explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return {};
     }
   }
@@ -108,14 +108,9 @@ class FunctionCaller {
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
       return StreamOf<M>{std::move(record)};
     } else {
-      explain<M, Given...>();
+      explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
       return {};
     }
-  }
-
-  template <auto M, typename... Given>
-  static consteval void explain() {
-    explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
   }
 };
 

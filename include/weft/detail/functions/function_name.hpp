@@ -203,16 +203,7 @@ struct FunctionName {
     for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = written.first[i];
     return exact;
   }();
-  static consteval std::string_view name() {
-    constexpr std::string_view kName{text.data(), text.size()};
-    static_assert(
-        !is_unsharable(kName),
-        "weft cannot name this function: it belongs to a lambda, to a class without a name or to a template "
-        "with an "
-        "argument that compilers spell in several ways, so other programs cannot know its name; give it one: "
-        "weft::method<&f, \"name\">");
-    return kName;
-  }
+  static constexpr std::string_view name{text.data(), text.size()};
 };
 
 /// Name of a function, the same from g++ and clang, but for inline namespaces.
@@ -222,7 +213,12 @@ consteval std::string_view name_of_function() {
   if constexpr (NameWriter::is_plain(kRaw)) {
     return kRaw;
   } else {
-    return FunctionName<Function>::name();
+    static_assert(
+        !is_unsharable(FunctionName<Function>::name),
+        "weft cannot name this function: it belongs to a lambda, to a class without a name or to a template "
+        "with an argument that compilers spell in several ways, so other programs cannot know its name; give "
+        "it one: weft::method<&f, \"name\">");
+    return FunctionName<Function>::name;
   }
 }
 template <auto Function>

@@ -437,6 +437,11 @@ concept Handler = requires {
   typename MethodTraits<M>::Arguments;
   MethodTraits<M>::function;
 };
+/// The same when arguments of these types cannot be decoded.
+template <typename... Arguments>
+consteval bool explain_decoded(std::tuple<Arguments...>*) {
+  return (codec_detail::explain<codec_detail::decode_problem<Arguments, Arguments>>() && ...);
+}
 /// Fails to compile with the reason in words when `M` cannot be served.
 template <auto M>
 consteval bool explain_handler() {
@@ -444,9 +449,13 @@ consteval bool explain_handler() {
     return false;
   } else if constexpr (!explain_parameters<MethodTraits<M>>(typename MethodTraits<M>::AsDeclared{})) {
     return false;
+  } else if constexpr (MethodTraits<M>::name.empty()) {  // a name that cannot be shared is reported here
+    return false;
+  } else if constexpr (!explain_types(typename MethodTraits<M>::Arguments{},
+                                      decltype(result_types<typename MethodTraits<M>::Result>()){})) {
+    return false;
   } else {
-    return explain_types(typename MethodTraits<M>::Arguments{},
-                         decltype(result_types<typename MethodTraits<M>::Result>()){});
+    return explain_decoded(static_cast<typename MethodTraits<M>::Arguments::Tuple*>(nullptr));
   }
 }
 /// A handler that needs no object.

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/calls/threads/returning_call.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 #include "weft/detail/functions/named_first.hpp"
 
@@ -17,7 +19,9 @@ namespace detail {
 /// CallOptions name stays until it has ended; dropping it then blocks until the client's loop has given that
 /// back, and cancelling it first does not.
 template <typename R, bool kWithAttachment = false>
-class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : public ReturningAwaiter {
+class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final
+    : public ReturningAwaiter,
+      public AwaitedBefore<std::conditional_t<kWithAttachment, Result<Answer<R>>, Result<R>>> {
  public:
   using ReturningAwaiter::ReturningAwaiter;
 

@@ -13,6 +13,9 @@ namespace weft {
 
 namespace detail {
 
+template <typename...>
+inline constexpr bool is_moved_reply = false;
+
 /// Types that a reply of the view `R` accepts too: owners of the bytes, and other types that convert to such
 /// a view.
 template <typename Owner, typename R>
@@ -54,6 +57,12 @@ class Reply {
     if (!result.ok()) return right_.fail(result.status());
     std::move (*this)(*result);
   }
+  /// Refuses a Reply that is used by its name.
+  template <typename... Given>
+  void operator()(Given&&...) & {
+    static_assert(detail::is_moved_reply<Given...>,
+                  "weft answers a call once, and this uses the Reply up: write std::move(reply)(value)");
+  }
   /// `failure` must not be ok.
   void fail(Status failure) && { right_.fail(std::move(failure)); }
   /// True if the caller does not wait for the answer any more. Thread: any.
@@ -71,6 +80,12 @@ class Reply<void> {
   explicit Reply(detail::ServedCall& call) : right_(call) {}
 
   void operator()() && { right_.send({}); }
+  /// Refuses a Reply that is used by its name.
+  template <typename... Given>
+  void operator()(Given&&...) & {
+    static_assert(detail::is_moved_reply<Given...>,
+                  "weft answers a call once, and this uses the Reply up: write std::move(reply)(value)");
+  }
   void fail(Status failure) && { right_.fail(std::move(failure)); }
   bool cancelled() const { return right_.cancelled(); }
   /// An answer was given already, or the right moved on.

@@ -131,7 +131,8 @@ template <CallBody Body, Returns kReturns, typename Details>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] AwaitedCall final
     : Details,
       AnsweredCall<Body>,
-      public AwaitedFirst {
+      public AwaitedBefore<std::conditional_t<
+          kReturns == Returns::kAnswer, Result<Answer<typename Body::Value>>, Result<typename Body::Value>>> {
   using Base = AnsweredCall<Body>;
 
  public:

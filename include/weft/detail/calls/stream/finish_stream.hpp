@@ -2,9 +2,11 @@
 #pragma once
 
 #include <coroutine>
+#include <utility>
 
 #include "weft/detail/calls/stream/item_access.hpp"
 #include "weft/detail/calls/stream/opened_stream.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -21,7 +23,9 @@ inline Status result_was_given() noexcept {
 /// Awaited for the end of a stream that this side opened; returns take_result() of its `Record`, which is an
 /// OpenedStream. Unread items are dropped.
 template <typename Record>
-class [[nodiscard]] FinishStream final : CancelListener {
+class [[nodiscard]] FinishStream final
+    : CancelListener,
+      public AwaitedBefore<decltype(std::declval<Record&>().take_result())> {
  public:
   explicit FinishStream(Record& stream) noexcept : stream_(stream) {}
   ~FinishStream() {

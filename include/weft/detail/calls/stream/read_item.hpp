@@ -6,6 +6,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/stream/item_access.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -17,7 +18,9 @@ namespace weft::detail {
 /// A Format says what items are: read() makes a Value of an item's bytes, and of `Memory` which outlives the
 /// await and which clear() readies for the next one; an empty Value, and why, when they are no item.
 template <typename Format, typename Access>
-class [[nodiscard("an item is read when it is awaited")]] ReadItem final : CancelListener {
+class [[nodiscard("an item is read when it is awaited")]] ReadItem final
+    : CancelListener,
+      public AwaitedBefore<typename Format::Value> {
  public:
   ReadItem(Access access, typename Format::Memory& memory) noexcept : access_(access), memory_(memory) {}
   ~ReadItem() {

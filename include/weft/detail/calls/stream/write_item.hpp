@@ -11,6 +11,7 @@
 #include "weft/detail/calls/stream/item_access.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
 #include "weft/detail/calls/terms/attachment.hpp"
+#include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -62,7 +63,8 @@ struct NoAttachment {};
 /// takes no more items. A cancelled wait ends the stream. If the Format has a check(), its failure ends the
 /// stream.
 template <typename Format, typename Access, typename Attachment = NoAttachment>
-class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener {
+class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener,
+                                                                               public AwaitedBefore<bool> {
  public:
   using Item = typename Format::Item;
 
