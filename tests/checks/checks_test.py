@@ -15,6 +15,7 @@ from plain_english import comment_text, page_text, phrases_in
 from project_files import project_files
 from public_names import code_of_page, declarations, declared_name
 from rules import clauses_in_place_of_subjects, names_in_unnamed_spaces
+from thread_rules import problems_between, rules_of
 
 UNNAMED = """
 namespace weft {
@@ -44,6 +45,63 @@ Status kept(int kNotHere);
 class UnnamedNames(unittest.TestCase):
     def test_those_that_joined_sources_would_share_are_found(self) -> None:
         self.assertEqual(names_in_unnamed_spaces(UNNAMED), {"kMost", "kGone", "Helper", "wrong"})
+
+
+RULED = """
+namespace weft {
+namespace detail {
+/// Of nobody. Thread: any.
+class Inner {};
+/// A base of the users'. Thread: its loop's.
+class CallServer {
+ public:
+  /// Ends it. Thread: any.
+  template <typename T>
+  void stop(T grace);
+};
+}  // namespace detail
+
+/// Thread: its loop's.
+template <typename T>
+class Box final : public Base<T>,
+                  public Other {
+ public:
+  /// May be called on any thread.
+  int size() const { return size_; }
+  /// Without a rule.
+  int other() const;
+
+ private:
+  /// Thread: any.
+  int hidden();
+};
+
+/// Thread: the loop's.
+Result<int> make_box(Loop& loop);
+namespace ucx {
+/// Thread: any.
+void log_to(Logger* logger);
+}
+}  // namespace weft
+"""
+
+
+class ThreadRules(unittest.TestCase):
+    def test_are_those_of_public_declarations(self) -> None:
+        found = ["CallServer", "CallServer::stop", "Box", "Box::size", "make_box", "ucx::log_to"]
+        self.assertEqual(list(rules_of(RULED)), found)
+
+    def test_differ_from_a_list_that_lacks_one_or_has_one_too_many(self) -> None:
+        reason = ("owner", "a value without a loop to compare with")
+        self.assertEqual(list(problems_between({"Box": "box.hpp"}, {"Box": reason})), [])
+        self.assertEqual(len(list(problems_between({"Box": "box.hpp"}, {"Gone": reason}))), 2)
+
+    def test_name_a_test_that_exists_or_a_reason(self) -> None:
+        test = "tests/unit/runtime/threads_test.cpp:Waiting.AStopReachesASleepingLoop"
+        good = {"Loop": ("any", test)}
+        self.assertEqual(list(problems_between({"Loop": ""}, good)), [])
+        for outcome, rest in (("any", test + "Not"), ("dies", "tests/none.cpp:A.B"), ("owner", "why not"), ("maybe", test)):
+            self.assertEqual(len(list(problems_between({"Loop": ""}, {"Loop": (outcome, rest)}))), 1, rest)
 
 
 TAKERS = """

@@ -18,6 +18,7 @@ import layers
 import plain_english
 import public_names
 import swept_options
+import thread_rules
 from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
@@ -207,6 +208,7 @@ RULES = {
     "awaited_options": awaited_options.problems,
     "swept_options": swept_options.problems,
     "capabilities": capabilities.problems,
+    "thread_rules": thread_rules.problems,
     "test_names": test_names,
     "unnamed_names": unnamed_names,
     **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},

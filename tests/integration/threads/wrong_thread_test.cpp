@@ -26,6 +26,7 @@ TEST_F(WrongThreadDeathTest, ACallFromAThreadWithoutALoopIsTold) {
                kWords);
 }
 
+// The functions of CallClient.
 TEST_F(WrongThreadDeathTest, EveryUseIsTold) {
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.close(); }), kWords);
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.connected(); }), kWords);
