@@ -39,8 +39,8 @@ constexpr FixedFailure kNoWeight{StatusCode::kUnavailable, Layer::kRpc, Retry::k
 constexpr FixedFailure kNotConnected{StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
                                      "no server is connected yet", true};
 
-/// Why a server that may be asked now is not connected; ok if no attempt to connect has failed. A server that
-/// left the list, or came up again, has no reason here.
+/// Failure to connect to a server that may be asked now; ok if no attempt to connect has failed. A server
+/// that left the list, or came up again, has no reason here.
 Status failure_of_a_server(const FleetList& list) {
   const auto& members = list.members();
   const auto failed = std::ranges::find_if(members, [](const std::unique_ptr<FleetMember>& member) {

@@ -22,6 +22,20 @@ namespace weft {
 
 namespace detail {
 
+void callback_threw(const char* callback) noexcept {
+  const char* text = "not derived from std::exception";
+  std::exception_ptr kept;
+  try {
+    throw;
+  } catch (const std::exception& exception) {
+    kept = std::current_exception();
+    text = exception.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a foreign type has no text
+  }
+  std::fprintf(stderr, "weft: the function given to %s must not throw, and threw: %s\n", callback, text);
+  std::abort();
+}
+
 void exception_escaped(const char* what) noexcept {
   std::fprintf(stderr, "weft: an exception escaped a callback of a loop: %s\n", what);
   std::terminate();

@@ -331,7 +331,7 @@ void Connection::put_off() {
   if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
 }
 
-// Goes on before those that have events later.
+// The next turn serves this connection before connections that have events later.
 void Connection::miss() {
   put_off_ = true;
   if (!work_.is_scheduled()) loop_.turn_time().miss(work_);

@@ -6,7 +6,7 @@ int twice(int number);
 
 weft::Task<int> ask(weft::Client& client) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL
-  if (co_await client.call<twice>(1)) co_return 1;
+  if (auto doubled = co_await client.call<twice>(1)) co_return 1;
 #else
   if (client.call<twice>(1)) co_return 1;
 #endif

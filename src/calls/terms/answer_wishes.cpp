@@ -3,13 +3,19 @@
 
 #include <utility>
 
+#include "runtime/escaped.hpp"
 #include "weft/detail/calls/terms/transfer_progress.hpp"
 
 namespace weft::detail {
 
 void AnswerWishes::end(bool sent) {
   if (progress != nullptr) progress->tell();
-  if (on_sent) std::exchange(on_sent, {})(sent);
+  if (!on_sent) return;
+  try {
+    std::exchange(on_sent, {})(sent);
+  } catch (...) {  // this may run where a connection cannot end
+    callback_threw("CallContext::on_answer_sent()");
+  }
 }
 
 }  // namespace weft::detail

@@ -31,7 +31,7 @@ Status check_rate_max(const RpcLimits& limits) {
                     std::to_string(least));
 }
 
-/// A time in the largest unit of which it is a whole number.
+/// A time as a whole number of the largest unit that divides it.
 std::string time_text(Duration time) {
   struct Unit {
     Duration::rep nanoseconds;

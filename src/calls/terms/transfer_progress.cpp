@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runtime/escaped.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
@@ -53,7 +54,11 @@ void TransferProgress::tell() noexcept {
   Telling telling;
   telling_ = &telling;
   detail::UniqueFunction<void(const TransferProgress&)> callback = std::move(callback_);
-  callback(*this);
+  try {
+    callback(*this);
+  } catch (...) {
+    detail::callback_threw("TransferProgress::on_change()");
+  }
   if (telling.is_gone) return;
   telling_ = nullptr;
   if (!telling.has_another) callback_ = std::move(callback);

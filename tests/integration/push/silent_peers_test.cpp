@@ -162,7 +162,8 @@ TEST_P(SilentPeers, RequestsThatPeersDoNotAllowTakeNoMemory) {
   EXPECT_EQ(broadcast({.timeout = 20s}, "short").value().answered, kPeers + 1);
 }
 
-/// Over TCP the system keeps megabytes for each connection, so that a peer need not read for long.
+/// Peers with short pipes: over TCP the system keeps megabytes for each connection, so that a peer need not
+/// read for long.
 class SilentPeersOfSmallPipes : public SilentPeers {};
 
 TEST_P(SilentPeersOfSmallPipes, TakeNoMoreMemoryThanTheServersBudget) {

@@ -55,7 +55,8 @@ struct weft::CodecTraits<weft::testing::changed_size_tests::ByHand> {
 namespace weft::testing::changed_size_tests {
 namespace {
 
-constexpr std::size_t kSizes[][2] = {{0, 1}, {1, 0}, {10, 100'000}, {100'000, 10}, {100'000, 200'000}, {200'000, 100'000}};
+constexpr std::size_t kSizes[][2] = {
+    {0, 1}, {1, 0}, {10, 100'000}, {100'000, 10}, {100'000, 200'000}, {200'000, 100'000}};
 
 std::size_t take(const Growing& value) {
   return value.measured;
@@ -129,8 +130,7 @@ TEST_F(ChangedSize, OfAnItemFailsItsStream) {
   for (const auto& [measured, written] : kSizes) {
     auto read = [](Client* client, std::size_t its_measured, std::size_t its_written) -> Task<Status> {
       auto items = client->open<&give_items>(its_measured, its_written);
-      while (co_await items.next()) {
-      }
+      while (auto item = co_await items.next()) continue;
       co_return items.status();
     };
     expect_changed(loop().block_on(read(client_, measured, written)));

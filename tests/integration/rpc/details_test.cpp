@@ -86,8 +86,7 @@ TEST_F(FailureDetails, EndAStream) {
   Client& caller = client(serve_failures());
   const auto read_all = [](Client& its) -> Task<Status> {
     auto stream = its.open<count_and_fail>();
-    while (co_await stream.next()) {
-    }
+    while (auto item = co_await stream.next()) continue;
     co_return stream.status();
   };
   expect_details(loop().block_on(read_all(caller)));

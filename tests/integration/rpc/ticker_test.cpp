@@ -94,7 +94,7 @@ class TickerBeside : public RpcTest {
   }
 };
 
-TEST_F(TickerBeside, Primitives) {
+TEST_F(TickerBeside, PrimitivesThatAreReady) {
   Event event;
   event.set();
   EXPECT_TRUE(ticks([&] { return event.wait(); }));

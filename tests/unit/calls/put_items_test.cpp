@@ -23,7 +23,9 @@ class Exchange final : public StreamExchange {
 };
 
 StreamTerms terms_of_test() {
-  return {.memory = std::make_shared<MemoryBudget>(std::size_t{1} << 20), .window = 1 << 16, .item_bytes_max = 1 << 10};
+  return {.memory = std::make_shared<MemoryBudget>(std::size_t{1} << 20),
+          .window = 1 << 16,
+          .item_bytes_max = 1 << 10};
 }
 
 TEST(PutItems, AFlushTellsWhyAnItemWasNotSent) {

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <latch>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -689,6 +690,17 @@ TEST_F(ServedCalls, ClosingItsConnectionComesBehindTheAnswer) {
   serve();
   EXPECT_THAT(sink_->answers, ElementsAre("last"));
   EXPECT_TRUE(sink_->finished);
+}
+
+TEST(AnswerWishesDeathTest, ACallbackThatThrowsEndsTheProcessWithItsName) {
+  const auto end_with = [](auto thrown) {
+    AnswerWishes wishes;
+    wishes.on_sent = [thrown](bool) { throw thrown; };
+    wishes.end(true);
+  };
+  EXPECT_DEATH(end_with(std::runtime_error{"no luck"}),
+               "on_answer_sent.. must not throw, and threw: no luck");
+  EXPECT_DEATH(end_with(42), "on_answer_sent.. must not throw, and threw: not derived");
 }
 
 TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {

@@ -52,7 +52,7 @@ class [[nodiscard]] Result {
   /// The value; aborts with the failure's text when there is none.
   T& value() & { return checked(); }
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
-  /// Of a temporary a value, so that `for (x : f().value())` and references to it are safe.
+  /// A temporary gives its value away, so that `for (x : f().value())` and references to it are safe.
   T value() && { return std::move(checked()); }
   T& operator*() & { return checked(); }
   const T& operator*() const& { return const_cast<Result*>(this)->checked(); }

@@ -153,7 +153,7 @@ class [[nodiscard]] Status {
   /// Makes unprocessed() true. A failure whose text is shared loses it when there is no memory for another
   /// copy. A success stays as it is.
   void mark_unprocessed() noexcept;
-  /// Makes unprocessed() false, for the failure of a call of which an earlier attempt may have run. A failure
+  /// Makes unprocessed() false, for the failure of a call that an earlier attempt may have run. A failure
   /// whose text is shared or constant loses it when there is no memory for another copy.
   void clear_unprocessed() noexcept;
   /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.

@@ -79,7 +79,7 @@ struct FleetMember {
   TimePoint unavailable_at = TimePoint::min();
   /// Its methods that it asked to be left alone.
   QuietMethods quiet;
-  /// Why the last attempt to connect failed; ok while it is connected, and before the first attempt. The
+  /// Failure of the last attempt to connect; ok while it is connected, and before the first attempt. The
   /// reason of kDown.
   Status failure;
   Link link = Link::kIdle;

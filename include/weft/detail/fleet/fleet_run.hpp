@@ -49,8 +49,8 @@ class FleetRun {
   /// Returns `failure` with the name of the server before its text. A handler's own failure is an answer and
   /// stays unchanged, and so does a cancel, which is not about the server.
   static Status failed_at(const FleetMember& member, const Status& failure) noexcept;
-  /// Returns `failure`, the end of the call and of all its attempts: Status::unprocessed() is true if none of
-  /// them may have run.
+  /// Returns `failure`, the end of the call and of all its attempts: Status::unprocessed() is true if
+  /// certainly no attempt ran.
   Status outcome(Status failure) const noexcept { return record_.outcome(std::move(failure)); }
   /// Records that the backup was answered: attempts under way are given up.
   void overtake() noexcept { overtaken_ = true; }

@@ -43,7 +43,7 @@ struct CallRequest {
   std::uint32_t default_timeout = 0;
   /// Number of times that the call was begun again after a lost connection.
   std::uint32_t repeats = 0;
-  /// Whether the call may have run on a connection that was lost, even if later attempts were refused.
+  /// Attempts of the call on connections that were lost, which may have run even if later ones were refused.
   AttemptRecord attempts;
   /// The call has waited at its target, so that its owner may destroy it when it ends.
   bool has_waited = false;

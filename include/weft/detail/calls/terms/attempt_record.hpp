@@ -16,8 +16,8 @@ class AttemptRecord {
   void add_abandoned() noexcept { may_have_run_ = true; }
   bool may_have_run() const noexcept { return may_have_run_; }
 
-  /// Returns `failure` as that of the whole call: Status::unprocessed() is true if none of the attempts may
-  /// have run, and false otherwise.
+  /// Returns `failure` as that of the whole call: Status::unprocessed() is true if certainly no attempt
+  /// ran, and false otherwise.
   Status outcome(Status failure) const noexcept {
     if (may_have_run_) {
       failure.clear_unprocessed();
