@@ -44,7 +44,7 @@ struct CallRequest {
   /// Number of times that the call was begun again after a lost connection.
   std::uint32_t repeats = 0;
   /// Attempts of the call on connections that were lost, which may have run even if later ones were refused.
-  AttemptRecord attempts;
+  AttemptRecord attempts{};
   /// The call has waited at its target, so that its owner may destroy it when it ends.
   bool has_waited = false;
 };
