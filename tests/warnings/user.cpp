@@ -20,6 +20,13 @@
 #include "weft/networks.hpp"
 #include "weft/sender.hpp"
 #include "weft/weft.hpp"
+#if __has_include(<asio.hpp>)
+#include "weft/asio.hpp"
+#endif
+#if __has_include(<google/protobuf/message.h>)
+#include "weft/protobuf.hpp"
+#include "weft/protobuf_fleet.hpp"
+#endif
 #if __has_include(<ucp/api/ucp.h>)
 #include "weft/ucx.hpp"
 #endif
