@@ -79,8 +79,8 @@ class AnswerWriter final : public AnswerSink {
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text,
                     std::string_view details = {});
 
-  std::uint32_t requests_ = 0;
   bool sends_details_ = false;
+  std::uint32_t requests_ = 0;
   SessionLink& link_;
   CallsHost& host_;
   Admission& admission_;
