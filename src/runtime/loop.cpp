@@ -8,9 +8,9 @@
 
 #include "runtime/added_poller.hpp"
 #include "runtime/alarm.hpp"
-#include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/escaped.hpp"
 #include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft {

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "runtime/alarm.hpp"
-#include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/escaped.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/mailbox.hpp"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "runtime/escaped.hpp"
 #include "weft/detail/calls/terms/transfer_progress.hpp"
+#include "weft/detail/runtime/escaped.hpp"
 
 namespace weft::detail {
 

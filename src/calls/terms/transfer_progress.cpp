@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/escaped.hpp"
+#include "weft/detail/runtime/escaped.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
