@@ -166,7 +166,9 @@ TEST_P(UcxLists, OfACallThatTimesOutEndWithItAlone) {
     std::vector<std::byte> into = room_for(kBlocks);
     const Result<std::uint64_t> size = wait_for(caller.start<give_back>(
         {.timeout = timeout, .attachment = sent_from(from), .landing = landed_in(into)}));
-    EXPECT_TRUE(size.ok() || size.status().code() == StatusCode::kDeadlineExceeded)
+    // The server refuses a request that waited for half of its time, for example behind the transfer before.
+    EXPECT_TRUE(size.ok() || size.status().unprocessed() ||
+                size.status().code() == StatusCode::kDeadlineExceeded)
         << size.status().to_string();
     expect_alive(caller);
   }
