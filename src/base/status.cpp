@@ -180,7 +180,7 @@ std::string_view Status::details() const noexcept {
 Status Status::with_details(std::string_view details) const noexcept {
   if (ok()) return {};
   if (details.size() <= kStatusDetailsMax) return {facts(), {}, message(), details};
-  const Status without{facts(), {}, message()};
+  Status without{facts(), {}, message()};
   try {
     const std::string said = std::string{message()} + " (its details of " + std::to_string(details.size()) +
                              " bytes were left out: at most " + std::to_string(kStatusDetailsMax) + " fit)";

@@ -153,7 +153,7 @@ class OptionExtreme {
   template <typename T>
   void walk(T& options) {
     static constexpr auto kNames = extremes::names_of<T>();
-    detail::codec_detail::visit_fields(options, [this](auto&... fields) {
+    detail::codec_detail::visit_fields(options, [&](auto&... fields) {
       const std::string* name = kNamesAsText<T>.data();
       (visit(fields, *name++), ...);
     });
