@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::memory {
@@ -48,7 +49,7 @@ void MemoryCarrier::look() {
   if (faults_.delay <= Duration::zero()) return;
   const Arrived now = link_->arrived(end_);
   if (now == (delayed_.empty() ? visible_ : delayed_.back().arrived)) return;
-  delayed_.push_back({loop_.now() + faults_.delay, now});
+  delayed_.push_back({saturated_sum(loop_.now(), faults_.delay), now});
   if (!delay_timer_.armed()) loop_.arm(delay_timer_, delayed_.front().at);
 }
 

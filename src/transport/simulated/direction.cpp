@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "weft/detail/base/saturated.hpp"
+
 namespace weft::detail::simulated {
 
 Direction::Direction(Network& network, Host& from, Host& to, std::uint64_t number)
@@ -52,7 +54,7 @@ void Direction::reset() {
   if (!network_.passes(from_, to_)) return;
   auto segment = Segment::of(Segment::Kind::kReset);
   segment->arrives = last_arrival_ =
-      std::max(last_arrival_, network_.now() + network_.travel_time(from_, to_));
+      std::max(last_arrival_, saturated_sum(network_.now(), network_.travel_time(from_, to_)));
   flying_.push_back(std::move(segment));
 }
 
@@ -93,7 +95,8 @@ bool Direction::drop_arrived() {
 TimePoint Direction::next() const {
   TimePoint earliest = retry_.at;
   if (!flying_.empty()) earliest = std::min(earliest, flying_.front().arrives);
-  if (outstanding()) earliest = std::min(earliest, progress_at_ + network_.options().give_up_after);
+  if (outstanding())
+    earliest = std::min(earliest, saturated_sum(progress_at_, network_.options().give_up_after));
   return earliest;
 }
 
@@ -165,7 +168,7 @@ bool Direction::try_again() {
   if (!unfinished()) return room;
   retry_.wait = timed ? std::min(2 * retry_.wait, network_.options().retransmit_max)
                       : network_.retransmit_wait(from_, to_);
-  retry_.at = network_.now() + retry_.wait;
+  retry_.at = saturated_sum(network_.now(), retry_.wait);
   return room;
 }
 
@@ -173,7 +176,7 @@ bool Direction::try_again() {
 void Direction::retry_later() {
   if (retry_.at != kNever) return;
   retry_.wait = network_.retransmit_wait(from_, to_);
-  retry_.at = network_.now() + retry_.wait;
+  retry_.at = saturated_sum(network_.now(), retry_.wait);
 }
 
 }  // namespace weft::detail::simulated

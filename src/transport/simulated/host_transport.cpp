@@ -27,7 +27,7 @@ Status refused(const Url& url) {
 
 // Sleeps for `time` or until the deadline. Errors: to_status(reason) when that has come or at a cancel.
 Task<Result<void>> pass(Loop* loop, Duration time, Deadline deadline) {
-  const TimePoint end = std::min(loop->now() + time, deadline.at());
+  const TimePoint end = std::min(saturated_sum(loop->now(), time), deadline.at());
   if (end > loop->now()) {
     const Result<void> slept = co_await sleep_until(end);
     if (!slept.ok()) co_return slept;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transport/simulated/circuit.hpp"
+#include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::simulated {
@@ -24,8 +25,9 @@ std::uint64_t pair_of(const Host& from, const Host& to) {
 TimePoint send_through(Access& access, TimePoint at, std::size_t bytes) {
   if (access.link.bytes_per_second == 0) return at;
   const double seconds = static_cast<double>(bytes) / static_cast<double>(access.link.bytes_per_second);
-  access.busy_until = std::max(at, access.busy_until) +
-                      std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds});
+  access.busy_until =
+      saturated_sum(std::max(at, access.busy_until),
+                    std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds}));
   return access.busy_until;
 }
 
@@ -78,11 +80,13 @@ void Network::set_blocked(const Host& from, const Host& to, bool blocked) {
 }
 
 Duration Network::round_trip(const Host& from, const Host& to) const {
-  return from.out.link.latency + to.in.link.latency + to.out.link.latency + from.in.link.latency;
+  return saturated_sum(saturated_sum(from.out.link.latency, to.in.link.latency),
+                       saturated_sum(to.out.link.latency, from.in.link.latency));
 }
 
 Duration Network::retransmit_wait(const Host& from, const Host& to) const {
-  return std::min(options_.retransmit_max, std::max(options_.retransmit_min, 2 * round_trip(from, to)));
+  const Duration trip = round_trip(from, to);
+  return std::min(options_.retransmit_max, std::max(options_.retransmit_min, saturated_sum(trip, trip)));
 }
 
 double Network::loss(const Host& from, const Host& to) const {
@@ -91,7 +95,7 @@ double Network::loss(const Host& from, const Host& to) const {
 
 TimePoint Network::transmit(Host& from, Host& to, std::size_t bytes) {
   const TimePoint start = now();
-  TimePoint at = send_through(from.out, start, bytes) + travel_time(from, to);
+  TimePoint at = saturated_sum(send_through(from.out, start, bytes), travel_time(from, to));
   at = send_through(to.in, at, bytes);
   const double each = loss(from, to);
   if (each <= 0) return at;
@@ -101,19 +105,19 @@ TimePoint Network::transmit(Host& from, Host& to, std::size_t bytes) {
   Duration wait = retransmit_wait(from, to);
   while (random_.between(0, 1) < some && at - start < options_.give_up_after) {
     ++stats_.retransmissions;
-    at += wait;
-    wait = std::min(2 * wait, options_.retransmit_max);
+    at = saturated_sum(at, wait);
+    wait = std::min(saturated_sum(wait, wait), options_.retransmit_max);
     some = each;
   }
   return at;
 }
 
 Duration Network::travel_time(const Host& from, const Host& to) {
-  const Duration jitter = from.out.link.jitter + to.in.link.jitter;
-  const Duration latency = from.out.link.latency + to.in.link.latency;
+  const Duration jitter = saturated_sum(from.out.link.jitter, to.in.link.jitter);
+  const Duration latency = saturated_sum(from.out.link.latency, to.in.link.latency);
   if (jitter <= Duration::zero()) return latency;
-  return latency +
-         Duration{static_cast<Duration::rep>(random_.between(0, static_cast<double>(jitter.count())))};
+  const double most = static_cast<double>(jitter.count());
+  return saturated_sum(latency, Duration{static_cast<Duration::rep>(random_.between(0, most))});
 }
 
 bool Network::loses_packet(const Host& from, const Host& to) {

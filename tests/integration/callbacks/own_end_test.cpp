@@ -267,16 +267,17 @@ Task<void> write_bytes(StreamOf<sum_up>* upload, Buffer bytes) {
 }
 
 // The write is cancelled when nothing, a part, or all of the attachment has been sent.
-TEST_F(OwnEnd, TheReleaseOfAnItemsAttachmentDestroysTheStream) {
-  connect();
+TEST_F(OwnEnd, TheReleaseOfAnItemsAttachmentClosesTheClient) {
   std::vector<std::byte> bytes(kAttachmentBytes);
   for (int turns = 0; turns < 24; ++turns) {
     for (const bool in_turn : {false, true}) {
+      make_client({});
+      connect();
       std::optional<StreamOf<sum_up>> upload;
       bool released = false;
       std::function<void()> release = [&] {
         released = true;
-        upload.reset();
+        client_->close();
       };
       Buffer buffer = Buffer::adopt(
           bytes, &release, [](void* owner) noexcept { (*static_cast<std::function<void()>*>(owner))(); });
@@ -290,9 +291,12 @@ TEST_F(OwnEnd, TheReleaseOfAnItemsAttachmentDestroysTheStream) {
         scope.cancel(CancelReason::kRequested);
       }
       ASSERT_TRUE(turn_until([&] { return released && scope.count() == 0; })) << turns;
-      EXPECT_FALSE(upload);
+      EXPECT_FALSE(upload->status().ok());
+      upload.reset();
     }
   }
+  make_client({});
+  connect();
   expect_calls_go_on();
 }
 

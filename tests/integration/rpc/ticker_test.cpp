@@ -155,7 +155,8 @@ TEST_F(TickerBeside, StreamsThatHaveEnded) {
   EXPECT_TRUE(numbers.status().ok());
   auto sums = caller.open<sum_of>();
   sums.cancel();
-  EXPECT_TRUE(ticks([&] { return sums.write(1); }));
+  const int one = 1;  // an item stays until its write is over
+  EXPECT_TRUE(ticks([&] { return sums.write(one); }));
   EXPECT_TRUE(ticks([&] { return sums.finish(); }));
 }
 
@@ -195,7 +196,8 @@ TEST_F(TickerBeside, AStreamThatHasRoom) {
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
   auto sums = caller.open<sum_of>();
-  EXPECT_TRUE(ticks([&] { return sums.write(1); }));
+  const int one = 1;  // an item stays until its write is over
+  EXPECT_TRUE(ticks([&] { return sums.write(one); }));
   auto numbers = caller.open<count_up>(kMany);
   EXPECT_TRUE(ticks([&] { return numbers.next(); }));
 }

@@ -28,8 +28,8 @@ class Absence {
   /// Called when a timer that was due at `due` fires. Among the timers that one absence delayed, only the
   /// first brings new information: the others were due before the loop resumed.
   void fires(TimePoint due, TimePoint now) noexcept {
-    if (now - due >= kShort && due > back_) [[unlikely]] {
-      note(now - due, now);
+    if (const Duration late = saturated_difference(now, due); late >= kShort && due > back_) [[unlikely]] {
+      note(late, now);
     }
   }
   /// Returns the time before which no peer with a silence limit of `timeout` is judged.
