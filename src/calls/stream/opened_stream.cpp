@@ -5,6 +5,7 @@
 
 #include "calls/call/calls_out.hpp"
 #include "weft/detail/runtime/late_end.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail {
 
@@ -26,6 +27,10 @@ OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, std::uni
   CallDetails& its = *OwnedDetails::details;
   if (its.options.timeout == Duration::zero()) its.options.timeout = kNoTimeout;
   its.keeps_body = false;
+}
+
+OpenedStream::~OpenedStream() {
+  while (!waits_.empty()) waits_.pop_front().lose_stream(side_.loop());
 }
 
 Status OpenedStream::check_options(const CallOptions& options) noexcept {

@@ -20,6 +20,13 @@ inline Status result_was_given() noexcept {
   return Status::of<kGiven>();
 }
 
+/// Returns the outcome of a wait for the end of a stream that was destroyed meanwhile.
+inline Status stream_was_destroyed() noexcept {
+  static constexpr FixedFailure kDestroyed{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                           "the stream was destroyed while a coroutine waited for its end"};
+  return Status::of<kDestroyed>();
+}
+
 /// Awaited for the end of a stream that this side opened; returns take_result() of its `Record`, which is an
 /// OpenedStream. Unread items are dropped.
 template <typename Record>
@@ -29,7 +36,7 @@ class [[nodiscard]] FinishStream final
  public:
   explicit FinishStream(Record& stream) noexcept : stream_(stream) {}
   ~FinishStream() {
-    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
+    if (!wait_.has_lost_stream() && stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
   }
   FinishStream(const FinishStream&) = delete;
   FinishStream& operator=(const FinishStream&) = delete;
@@ -44,26 +51,32 @@ class [[nodiscard]] FinishStream final
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (stream_.done()) {  // gives way
-      resumption_.handle = coroutine;
-      Executor::current()->schedule(resumption_);
-      return true;
-    }
-    if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) return gives_way(resumption_, coroutine);
     resumption_.handle = coroutine;
-    stream_.set_end_waiter(&resumption_);
+    if (stream_.done()) {  // gives way
+      Executor::current()->schedule(resumption_);
+    } else if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) {
+      if (!gives_way(resumption_)) return false;
+    } else {
+      stream_.set_end_waiter(&resumption_);
+    }
+    stream_.begin_wait(wait_, resumption_);
     return true;
   }
   auto await_resume() {
     stop_listening();
-    return stream_.take_result();
+    wait_.end();
+    using Outcome = decltype(stream_.take_result());
+    return wait_.has_lost_stream() ? Outcome{stream_was_destroyed()} : stream_.take_result();
   }
 
  private:
-  void on_cancel(CancelReason reason) noexcept override { stream_.on_cancel(reason); }
+  void on_cancel(CancelReason reason) noexcept override {
+    if (!wait_.has_lost_stream()) stream_.on_cancel(reason);
+  }
 
   Record& stream_;
   Resumption resumption_;
+  StreamWait wait_;
 };
 
 }  // namespace weft::detail

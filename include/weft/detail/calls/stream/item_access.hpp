@@ -8,6 +8,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/stream/opened_stream.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/calls/stream/stream_wait.hpp"
 #include "weft/detail/coro/cancel.hpp"
 #include "weft/detail/memory/buffer.hpp"
 
@@ -16,12 +17,19 @@ namespace weft::detail {
 /// Way to the items of a stream that this side serves.
 class ServedItems {
  public:
+  /// The stream outlives the coroutine of its handler.
+  struct Wait {
+    static constexpr bool has_lost_stream() noexcept { return false; }
+    static constexpr void end() noexcept {}
+  };
+
   explicit ServedItems(StreamSide& side) noexcept : side_(&side) {}
 
   StreamSide& side() const noexcept { return *side_; }
   /// Items are neither read nor written any more.
   void cancel(CancelReason reason) const noexcept { side_->close(to_status(reason), true); }
   void abandon(const Status& why) const noexcept { side_->abandon(why); }
+  void begin_wait(Wait&, Ready&) const noexcept {}
 
  private:
   StreamSide* side_;
@@ -30,11 +38,15 @@ class ServedItems {
 /// Way to the items of a stream that this side opened.
 class OpenedItems {
  public:
+  using Wait = StreamWait;
+
   explicit OpenedItems(OpenedStream& stream) noexcept : stream_(&stream) {}
 
   StreamSide& side() const noexcept { return stream_->side(); }
   void cancel(CancelReason reason) const noexcept { stream_->on_cancel(reason); }
   void abandon(const Status& why) const noexcept { stream_->abandon(why); }
+  /// A coroutine waits; `node` resumes it.
+  void begin_wait(Wait& wait, Ready& node) const noexcept { stream_->begin_wait(wait, node); }
 
  private:
   OpenedStream* stream_;

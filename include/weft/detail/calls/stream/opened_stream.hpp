@@ -6,6 +6,7 @@
 
 #include "weft/detail/calls/call/pending_call.hpp"
 #include "weft/detail/calls/stream/stream_side.hpp"
+#include "weft/detail/calls/stream/stream_wait.hpp"
 
 namespace weft::detail {
 
@@ -41,13 +42,19 @@ class OpenedStream : OwnedDetails, public PendingCall {
   /// Sets the node to schedule when the call has ended; may be null.
   void set_end_waiter(Ready* waiter) noexcept { end_waiter_ = waiter; }
   const Ready* end_waiter() const noexcept { return end_waiter_; }
+  /// A coroutine waits on this stream. The destructor of the stream resumes a coroutine that still waits, by
+  /// `node`.
+  void begin_wait(StreamWait& wait, Ready& node) noexcept {
+    wait.begin(node);
+    waits_.push_back(wait);
+  }
   /// Returns the failure; ok while the call goes on, and after it succeeded.
   const Status& status() const noexcept;
 
   using PendingCall::limit;
 
  protected:
-  ~OpenedStream() = default;
+  ~OpenedStream();
 
   /// Does as PendingCall::begin(); once. Call opened() after the body has been written.
   Begun open(std::size_t body_bytes);
@@ -92,6 +99,7 @@ class OpenedStream : OwnedDetails, public PendingCall {
   News sent_{*this};
   News ended_{*this};
   Ready* end_waiter_ = nullptr;
+  IntrusiveList<StreamWait, StreamWaitTag> waits_;
 };
 
 }  // namespace weft::detail

@@ -12,8 +12,8 @@
 
 namespace weft::detail {
 
-/// Awaited for the next item of a stream. Gives an empty Format::Value at the end. A cancelled wait ends the
-/// stream.
+/// Awaited for the next item of a stream. Gives an empty Format::Value at the end, and when the stream is
+/// destroyed meanwhile. A cancelled wait ends the stream.
 ///
 /// A Format says what items are: read() makes a Value of an item's bytes, and of `Memory` which outlives the
 /// await and which clear() readies for the next one; an empty Value, and why, when they are no item.
@@ -24,7 +24,8 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
  public:
   ReadItem(Access access, typename Format::Memory& memory) noexcept : access_(access), memory_(memory) {}
   ~ReadItem() {
-    if (suspended_ && access_.side().reader() == &resumption_) access_.side().set_reader(nullptr);
+    if (!suspended_ || wait_.has_lost_stream()) return;
+    if (access_.side().reader() == &resumption_) access_.side().set_reader(nullptr);
   }
   ReadItem(const ReadItem&) = delete;
   ReadItem& operator=(const ReadItem&) = delete;
@@ -42,21 +43,26 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (is_there_) {  // gives way
-      resumption_.handle = coroutine;
-      Executor::current()->schedule(resumption_);
-      return true;
-    }
-    if (!listen_to_scope(coroutine, *this, access_)) return gives_way(resumption_, coroutine);
-    WEFT_ASSERT(access_.side().reader() == nullptr, "one coroutine at a time reads a stream");
-    suspended_ = true;
     resumption_.handle = coroutine;
-    access_.side().set_reader(&resumption_);
+    if (is_there_) {  // gives way
+      Executor::current()->schedule(resumption_);
+    } else if (!listen_to_scope(coroutine, *this, access_)) {
+      if (!gives_way(resumption_)) return false;
+    } else {
+      WEFT_ASSERT(access_.side().reader() == nullptr, "one coroutine at a time reads a stream");
+      access_.side().set_reader(&resumption_);
+    }
+    suspended_ = true;
+    access_.begin_wait(wait_, resumption_);
     return true;
   }
   typename Format::Value await_resume() noexcept {
     stop_listening();
     suspended_ = false;
+    wait_.end();
+    if (wait_.has_lost_stream()) [[unlikely]] {
+      return {};
+    }
     StreamSide& side = access_.side();
     if (!side.incoming().has_item()) {
       // The peer would wait for credit without end; abandoning cancels the call there.
@@ -74,11 +80,14 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
   }
 
  private:
-  void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
+  void on_cancel(CancelReason reason) noexcept override {
+    if (!wait_.has_lost_stream()) access_.cancel(reason);
+  }
 
   Access access_;
   typename Format::Memory& memory_;
   Resumption resumption_;
+  [[no_unique_address]] typename Access::Wait wait_;
   bool suspended_ = false;
   /// An item, or the end of the stream, has arrived.
   bool is_there_ = false;

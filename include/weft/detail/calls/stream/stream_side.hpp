@@ -59,6 +59,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   ~StreamSide();
   StreamSide(const StreamSide&) = delete;
   StreamSide& operator=(const StreamSide&) = delete;
+  Loop& loop() const noexcept { return loop_; }
 
   /// The call `id` is under way on the connection of `streams`, which stays valid until close(). `answers`:
   /// this side answers the call's request. An earlier end_writing() is sent now.

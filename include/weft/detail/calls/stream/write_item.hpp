@@ -60,8 +60,8 @@ struct NoAttachment {};
 
 /// Awaited until an item is passed to the connection, and its `Attachment`, if it has one: at once while the
 /// reader's window has room, and the attachment is no longer than a piece. Returns false when the stream
-/// takes no more items. A cancelled wait ends the stream. If the Format has a check(), its failure ends the
-/// stream.
+/// takes no more items, and when it is destroyed meanwhile. A cancelled wait ends the stream. If the Format
+/// has a check(), its failure ends the stream.
 template <typename Format, typename Access, typename Attachment = NoAttachment>
 class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener,
                                                                                public AwaitedBefore<bool> {
@@ -72,7 +72,8 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   WriteItem(Access access, const Item& item, Attachment attachment = {}) noexcept
       : access_(access), item_(item), attachment_(std::move(attachment)), turn_(*this) {}
   ~WriteItem() {
-    if (turn_.coroutine && access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
+    if (!turn_.coroutine || wait_.has_lost_stream()) return;
+    if (access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
   }
   WriteItem(const WriteItem&) = delete;
   WriteItem& operator=(const WriteItem&) = delete;
@@ -92,18 +93,19 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
       if (may_go_on()) return false;
       is_over_ = true;
     }
-    if (is_over_) {  // gives way
-      turn_.coroutine = coroutine;
-      Executor::current()->schedule(turn_);
-      return true;
-    }
-    WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
     turn_.coroutine = coroutine;
-    access_.side().set_writer(&turn_);
+    access_.begin_wait(wait_, turn_);
+    if (is_over_) {  // gives way
+      Executor::current()->schedule(turn_);
+    } else {
+      WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
+      access_.side().set_writer(&turn_);
+    }
     return true;
   }
   bool await_resume() {
     stop_listening();
+    wait_.end();
     turn_.coroutine = nullptr;
     if (thrown_ != nullptr) std::rethrow_exception(std::exchange(thrown_, nullptr));
     return written_;
@@ -149,13 +151,21 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   }
   void on_turn() noexcept {
     try {
-      if (!is_over_ && !try_write()) return access_.side().set_writer(&turn_);
+      if (!is_over_) {
+        if (wait_.has_lost_stream()) {
+          written_ = false;
+        } else if (!try_write()) {
+          return access_.side().set_writer(&turn_);
+        }
+      }
     } catch (...) {
       thrown_ = std::current_exception();
     }
     resume(turn_.coroutine);
   }
-  void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
+  void on_cancel(CancelReason reason) noexcept override {
+    if (!wait_.has_lost_stream()) access_.cancel(reason);
+  }
 
   static constexpr bool kAttached = !std::is_same_v<Attachment, NoAttachment>;
 
@@ -163,6 +173,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   const Item& item_;
   [[no_unique_address]] Attachment attachment_;
   Turn turn_;
+  [[no_unique_address]] typename Access::Wait wait_;
   std::exception_ptr thrown_;
   bool written_ = false;
   /// The coroutine gives way, and the outcome is known.
