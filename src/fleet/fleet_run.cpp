@@ -248,7 +248,10 @@ FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
 }
 
 FleetAttempt::~FleetAttempt() {
-  if (!ended_) report(run_.is_overtaken() ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
+  if (!ended_) {
+    run_.note_dropped();
+    report(run_.is_overtaken() ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
+  }
   core_.list().release(member_);
 }
 

@@ -59,6 +59,8 @@ class FleetRun {
   void note_attempt(const FleetMember& member) noexcept;
   /// An attempt has ended with `outcome`.
   void note_end(const Status& outcome) noexcept { record_.add(outcome); }
+  /// An attempt was dropped before its end.
+  void note_dropped() noexcept { record_.add_abandoned(); }
 
  private:
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
