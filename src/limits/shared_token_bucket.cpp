@@ -22,8 +22,8 @@ Duration::rep nanoseconds(double seconds) {
 SharedTokenBucket::SharedTokenBucket(Rate rate) noexcept
     : apart_(nanoseconds(1 / rate.per_second)),
       all_but_one_(nanoseconds((rate.burst - 1) / rate.per_second)) {
-  WEFT_ASSERT(rate.per_second > 0 && rate.per_second <= 1e9, "a rate is above zero, and at most 1e9");
-  WEFT_ASSERT(rate.burst >= 1 && rate.burst <= 1e9, "a burst is at least one, and at most 1e9");
+  WEFT_ASSERT(fault_of(rate) == nullptr,
+              "Rate: per_second is above zero, burst is at least 1, both are at most 1e9");
 }
 
 Duration SharedTokenBucket::wait_from(Duration::rep full_at, TimePoint now) const noexcept {

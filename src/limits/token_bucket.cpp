@@ -9,8 +9,8 @@
 namespace weft::detail {
 
 TokenBucket::TokenBucket(Rate rate, TimePoint now) noexcept : rate_(rate), tokens_(rate.burst), at_(now) {
-  WEFT_ASSERT(rate.per_second > 0 && rate.per_second <= 1e9, "a rate is above zero, and at most 1e9");
-  WEFT_ASSERT(rate.burst >= 1 && rate.burst <= 1e9, "a burst is at least one, and at most 1e9");
+  WEFT_ASSERT(fault_of(rate) == nullptr,
+              "Rate: per_second is above zero, burst is at least 1, both are at most 1e9");
 }
 
 double TokenBucket::available(TimePoint now) const noexcept {

@@ -94,14 +94,9 @@ Status check_limits(const RpcLimits& limits) {
   return status.ok() ? check_rate_max(limits) : status;
 }
 
-// NaN is in no range.
 Status check_rate(const Rate& rate, std::string_view option) {
-  if (!(rate.per_second > 0 && rate.per_second <= 1e9)) {
-    return misuse(option, "a rate per_second is above zero, and at most 1e9");
-  }
-  if (!(rate.burst >= 1 && rate.burst <= 1e9))
-    return misuse(option, "a burst is at least 1, and at most 1e9");
-  return {};
+  const char* const fault = fault_of(rate);
+  return fault != nullptr ? misuse(option, fault) : Status{};
 }
 
 Status check_adaptive(const AdaptiveLimitOptions& limit, std::string_view option) {

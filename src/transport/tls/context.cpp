@@ -226,16 +226,9 @@ Status resume_sessions(SSL_CTX& context, const TlsOptions& options) {
   return {};
 }
 
-/// Refuses what a token bucket cannot be made of; NaN is in no range.
 Status check_rate(const std::optional<Rate>& rate, const char* option) {
-  if (!rate) return {};
-  if (!(rate->per_second > 0 && rate->per_second <= 1e9)) {
-    return wrong(std::string{option} + ": per_second is not above zero and at most 1e9");
-  }
-  if (!(rate->burst >= 1 && rate->burst <= 1e9)) {
-    return wrong(std::string{option} + ": burst is not from 1 to 1e9");
-  }
-  return {};
+  const char* const fault = rate ? fault_of(*rate) : nullptr;
+  return fault != nullptr ? wrong(std::string{option} + ": " + fault) : Status{};
 }
 
 Status make_plain(SSL_CTX& context, const TlsOptions& options) {
