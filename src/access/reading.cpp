@@ -3,14 +3,14 @@
 
 namespace weft::detail {
 
-void AccessLog::taken(std::string_view what, const std::string& path) noexcept {
-  lines_.add(LogLevel::kInfo, [&] {
+void add_taken(LogLines& lines, std::string_view what, const std::string& path) noexcept {
+  lines.add(LogLevel::kInfo, [&] {
     return "the " + std::string{what} + " in " + path + " has changed, and counts from now on";
   });
 }
 
-void AccessLog::kept(std::string_view what, const std::string& path, const Status& why) noexcept {
-  lines_.add(LogLevel::kError, [&] {
+void add_kept(LogLines& lines, std::string_view what, const std::string& path, const Status& why) noexcept {
+  lines.add(LogLevel::kError, [&] {
     return "the " + std::string{what} + " in " + path +
            " has changed and is no good, so what it was before still counts: " + why.to_string();
   });

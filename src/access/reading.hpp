@@ -19,18 +19,12 @@
 
 namespace weft::detail {
 
-/// Log of the outcome of changes to a file.
-class AccessLog {
- public:
-  explicit AccessLog(LogLines& lines) : lines_(lines) {}
-  void taken(std::string_view what, const std::string& path) noexcept;
-  void kept(std::string_view what, const std::string& path, const Status& why) noexcept;
+/// Adds to `lines` that the file has changed and was taken.
+void add_taken(LogLines& lines, std::string_view what, const std::string& path) noexcept;
+/// Adds to `lines` that the file has changed and the previous contents stay, because of `why`.
+void add_kept(LogLines& lines, std::string_view what, const std::string& path, const Status& why) noexcept;
 
- private:
-  LogLines& lines_;
-};
-
-/// Null: stderr_logger().
+/// Returns stderr_logger() for null.
 inline Logger& logger_or_stderr(Logger* logger) noexcept {
   return logger != nullptr ? *logger : stderr_logger();
 }
@@ -43,17 +37,16 @@ Status fault_in(const std::string& path, const Status& fault) noexcept;
 template <typename Take>
 void read_again(WatchedFile& file, TimePoint now, LogLines& lines, std::string_view what,
                 Take take) noexcept {
-  AccessLog log{lines};
   try {
     const std::optional<Result<Secret>> text = file.look(now);
     if (!text) return;
-    if (!text->ok()) return log.kept(what, file.path(), text->status());
+    if (!text->ok()) return add_kept(lines, what, file.path(), text->status());
     const Result<void> taken = take(text->value().view());
-    if (!taken.ok()) return log.kept(what, file.path(), taken.status());
-    log.taken(what, file.path());
+    if (!taken.ok()) return add_kept(lines, what, file.path(), taken.status());
+    add_taken(lines, what, file.path());
   } catch (const std::bad_alloc&) {
     file.forget();
-    log.kept(what, file.path(), Status::of<kOutOfMemory>());
+    add_kept(lines, what, file.path(), Status::of<kOutOfMemory>());
   }
 }
 
