@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles alone, without making code, what a change concerns: sources of src/ and bench/, as builds join many of a layer and no test
-needs the programs that measure, and headers of include/weft. One that lacks an include, or shadows a name, compiles well
-behind another.
+needs the programs that measure, headers of include/weft, and tests. A file that lacks an include, or shadows a name, compiles
+well behind another, or where the build machine compiles headers ahead, and then fails for a user.
 
 compiled_alone.py <build directory with compile_commands.json> [--all]
 
-Takes the files that changed since four hours before the newest commit, committed or not, and those that include a
-header which includes less since then; `--all` takes every file.
+Takes the files that changed since four hours before the newest commit, committed or not, and, of all but tests, those that
+include a header which includes less since then; `--all` takes every file but tests.
 """
 
 import concurrent.futures
@@ -56,7 +56,8 @@ def main(build: str, options: list[str]) -> int:
     wanted += sorted(path.as_posix() for path in paths if path.parts[:2] == ("include", "weft") and path.suffix == ".hpp")
     change = None if "--all" in options else change_since_base()
     if change is not None:
-        wanted = sorted(concerned(change, includers, wanted))
+        tests = [name for name in commands if name.startswith("tests/") and name in change.paths]
+        wanted = sorted([*concerned(change, includers, wanted), *tests])
 
     def complaint(name: str) -> str:
         if name in commands:

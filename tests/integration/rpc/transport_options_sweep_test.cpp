@@ -18,6 +18,7 @@
 #include "support/option_extremes.hpp"
 #include "weft/access.hpp"
 #include "weft/blocking_client.hpp"
+#include "weft/coroutines.hpp"
 #include "weft/detail/runtime/loop_thread.hpp"
 #include "weft/detail/runtime/worker_pool.hpp"
 #include "weft/naming.hpp"
@@ -154,7 +155,7 @@ TEST(TransportOptionsSweep, OptionsOfRegistrationsAreRefusedByNameOrWork) {
   defaults.logger = &logger;
   sweep(defaults, [](const RegistrationOptions& options) {
     auto loop = Loop::create().value();
-    // Nobody listens there.
+    // No server listens at this URL.
     auto registration = register_name(*loop, "etcd://127.0.0.1:1/services/kv",
                                       Endpoint{.url = "tcp://127.0.0.1:9000"}, options);
     if (!registration.ok()) return registration.status();
