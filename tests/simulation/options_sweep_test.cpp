@@ -299,70 +299,55 @@ void use_client(const OptionExtreme& extreme, Make make, const Options&... optio
   world.judge(extreme);
 }
 
-TEST_F(OptionsSweep, OptionsOfClientsAreRefusedByNameOrWork) {
+/// Makes a `Caller` (a client, pool or fleet) with each extreme of the options that `defaults(world)`
+/// returns. `own` are options of a call that takes its time from those of the caller.
+template <typename Caller, typename Defaults, typename Own>
+void sweep_callers(Defaults defaults, const Own& own) {
   for (std::size_t number = 0;; ++number) {
     SweptWorld world;
-    ClientOptions options = world.client_options();
+    auto options = defaults(world);
     OptionExtreme extreme{number};
-    if (!extreme.set(options)) break;
+    if (!extreme.set(options)) {
+      EXPECT_GT(number, 0u);
+      return;
+    }
     SCOPED_TRACE(extreme.text());
     ++extremes_seen;
     world.serve();
-    auto client = std::make_unique<Client>(world.loop(), std::move(options), world.of("client"));
-    world.prepare(*client);
-    world.use(*client);
-    // One whose time is that of the client.
-    world.begin_calls(*client, CallOptions{});
+    auto caller = std::make_unique<Caller>(world.loop(), std::move(options), world.of("client"));
+    world.prepare(*caller);
+    world.use(*caller);
+    world.begin_calls(*caller, own);
     world.turn(40s);
-    client.reset();
+    caller.reset();
     world.turn(1s);
     world.judge(extreme);
   }
+}
+
+TEST_F(OptionsSweep, OptionsOfClientsAreRefusedByNameOrWork) {
+  sweep_callers<Client>([](SweptWorld& world) { return world.client_options(); }, CallOptions{});
 }
 
 TEST_F(OptionsSweep, OptionsOfPoolsAreRefusedByNameOrWork) {
-  for (std::size_t number = 0;; ++number) {
-    SweptWorld world;
+  const auto defaults = [](SweptWorld& world) {
     PoolOptions options;
     options.client = world.client_options();
-    OptionExtreme extreme{number};
-    if (!extreme.set(options)) break;
-    SCOPED_TRACE(extreme.text());
-    ++extremes_seen;
-    world.serve();
-    auto client = std::make_unique<ConnectionPool>(world.loop(), std::move(options), world.of("client"));
-    world.prepare(*client);
-    world.use(*client);
-    world.begin_calls(*client, CallOptions{});
-    world.turn(40s);
-    client.reset();
-    world.turn(1s);
-    world.judge(extreme);
-  }
+    return options;
+  };
+  sweep_callers<ConnectionPool>(defaults, CallOptions{});
 }
 
 TEST_F(OptionsSweep, OptionsOfFleetsAreRefusedByNameOrWork) {
-  for (std::size_t number = 0;; ++number) {
-    SweptWorld world;
+  const auto defaults = [](SweptWorld& world) {
     FleetOptions options;
-    options.name = "static:memory://server,memory://nobody";
+    options.name = "static:memory://server,memory://absent";
     options.pool.client.logger = &world.logger();
     options.naming.logger = &world.logger();
     options.subset.emplace();
-    OptionExtreme extreme{number};
-    if (!extreme.set(options)) break;
-    SCOPED_TRACE(extreme.text());
-    ++extremes_seen;
-    world.serve();
-    auto client = std::make_unique<FleetClient>(world.loop(), std::move(options), world.of("client"));
-    world.prepare(*client);
-    world.use(*client);
-    world.begin_calls(*client, FleetCallOptions{.call = {.idempotent = true}, .key_hash = 7});
-    world.turn(40s);
-    client.reset();
-    world.turn(1s);
-    world.judge(extreme);
-  }
+    return options;
+  };
+  sweep_callers<FleetClient>(defaults, FleetCallOptions{.call = {.idempotent = true}, .key_hash = 7});
 }
 
 TEST_F(OptionsSweep, OptionsOfServersAreRefusedByNameOrWork) {
@@ -415,7 +400,7 @@ TEST_F(OptionsSweep, OptionsOfCallsOfFleetsAreRefusedByNameOrWork) {
         extreme,
         [&](SweptWorld& world) {
           FleetOptions of_fleet;
-          of_fleet.name = "static:memory://server,memory://nobody";
+          of_fleet.name = "static:memory://server,memory://absent";
           of_fleet.pool.client.logger = &world.logger();
           return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
         },
@@ -432,7 +417,7 @@ TEST_F(OptionsSweep, OptionsOfRetriesOfCallsOfFleetsAreRefusedByNameOrWork) {
         extreme,
         [&](SweptWorld& world) {
           FleetOptions of_fleet;
-          of_fleet.name = "static:memory://nobody,memory://server";
+          of_fleet.name = "static:memory://absent,memory://server";
           of_fleet.pool.client.logger = &world.logger();
           return std::make_unique<FleetClient>(world.loop(), std::move(of_fleet), world.of("client"));
         },
@@ -446,7 +431,7 @@ void sweep_policy(Make make) {
   sweep<Options>([&](const Options& its, const OptionExtreme& extreme) {
     use_client(extreme, [&](SweptWorld& world) {
       FleetOptions options;
-      options.name = "static:memory://server,memory://nobody";
+      options.name = "static:memory://server,memory://absent";
       options.pool.client.logger = &world.logger();
       options.balancing = make(its);
       return std::make_unique<FleetClient>(world.loop(), std::move(options), world.of("client"));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulation/noting_network.hpp"
 #include "simulation/world.hpp"
 #include "support/manual_time.hpp"
 #include "weft/connection_pool.hpp"
@@ -20,29 +21,6 @@
 namespace weft::simulation {
 
 using namespace weft::detail;
-
-/// A network that notes when somebody asked it for a connection.
-class CountingNetwork final : public Transport {
- public:
-  bool handles(std::string_view scheme) const override { return network.handles(scheme); }
-  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
-    return network.listen(loop, url);
-  }
-  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
-    attempts.push_back(loop.now());
-    if (refuses) return refuse();
-    return network.connect(loop, std::move(url), std::move(options));
-  }
-
-  MemoryNetwork network;
-  std::vector<TimePoint> attempts;
-  bool refuses = false;
-
- private:
-  static Task<Result<std::unique_ptr<Connection>>> refuse() {
-    co_return Status{StatusCode::kUnavailable, Layer::kTransport, "refused"};
-  }
-};
 
 /// Handlers of a pool.
 struct Field {
@@ -107,7 +85,7 @@ inline constexpr auto held_again = idempotent<&Kept::held>;
 class Pools : public ::testing::Test {
  protected:
   Pools() : loop_(Loop::create({.clock = &clock_}).value()) {
-    auto network = std::make_unique<CountingNetwork>();
+    auto network = std::make_unique<NotingNetwork>();
     network_ = network.get();
     transports_.add(std::move(network));
   }
@@ -193,7 +171,7 @@ class Pools : public ::testing::Test {
 
   Kept kept_;
   Field field_;
-  CountingNetwork* network_ = nullptr;
+  NotingNetwork* network_ = nullptr;
 
  private:
   static Task<void> connect_pool(ConnectionPool* pool) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "simulation/noting_network.hpp"
 #include "simulation/world.hpp"
 #include "support/heap_count.hpp"
 #include "support/manual_time.hpp"
@@ -16,24 +17,6 @@ namespace weft::simulation {
 
 using namespace weft::detail;
 namespace {
-
-/// A network that notes when somebody asked it for a connection.
-class NotingNetwork final : public Transport {
- public:
-  bool handles(std::string_view scheme) const override { return network_.handles(scheme); }
-  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
-    return network_.listen(loop, url);
-  }
-  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
-    attempts.push_back(loop.now());
-    return network_.connect(loop, std::move(url), std::move(options));
-  }
-
-  std::vector<TimePoint> attempts;
-
- private:
-  MemoryNetwork network_;
-};
 
 /// A server that comes and goes, and clients that each want one call answered at a time, always.
 class Herd {
