@@ -50,7 +50,7 @@ std::string peer_text(std::string_view text, std::size_t bytes_max) {
   add_safe(text, kept - tail, safe);
   safe += kCut;
   std::string_view end = text.substr(text.size() - tail);
-  // The rest of a character whose begin is cut off.
+  // The rest of a character that was cut in two.
   for (int i = 0; i < 3 && !end.empty() && (static_cast<unsigned char>(end.front()) & 0xC0) == 0x80; ++i) {
     end.remove_prefix(1);
   }

@@ -180,13 +180,12 @@ std::string_view Status::details() const noexcept {
 Status Status::with_details(std::string_view details) const noexcept {
   if (ok()) return {};
   if (details.size() <= kStatusDetailsMax) return {facts(), {}, message(), details};
-  Status without{facts(), {}, message()};
   try {
     const std::string said = std::string{message()} + " (its details of " + std::to_string(details.size()) +
                              " bytes were left out: at most " + std::to_string(kStatusDetailsMax) + " fit)";
     return {facts(), {}, said};
   } catch (...) {  // there was no memory for the longer text
-    return without;
+    return {facts(), {}, message()};
   }
 }
 

@@ -83,12 +83,11 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     }
   } else if (header.type == FrameType::kAnswer) {
     const AnswerView answer{header};
-    const std::uint32_t details = answer.succeeded() ? 0 : answer.details_bytes();
-    if (details > kStatusDetailsMax || answer.padded_details_bytes() > header.body_bytes) {
-      return details == 0 ? FrameFault::kUnexpectedField : FrameFault::kMetadataTooLarge;
+    if (answer.succeeded() && answer.details_bytes() != 0) return FrameFault::kUnexpectedField;
+    if (answer.details_bytes() > kStatusDetailsMax || answer.padded_details_bytes() > header.body_bytes) {
+      return FrameFault::kMetadataTooLarge;
     }
-    plausible = header.timeout == 0 && details == answer.details_bytes() &&
-                (answer.code() != 0 || answer.succeeded());
+    plausible = header.timeout == 0 && (answer.code() != 0 || answer.succeeded());
   } else {
     const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece ||
                         header.type == FrameType::kCredit;

@@ -207,8 +207,8 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
     remove(attachment);
     return attachment.on_failed(Status::of<kTooLate>());
   }
-  if (link_.connection().is_paused())
-    return arm(attachment);  // its pieces may be there, and are not looked for
+  // While receiving is paused, pieces may be there that are not looked for.
+  if (link_.connection().is_paused()) return arm(attachment);
   const TimePoint fair = link_.loop().turn_time().absence().judge_from(link_.limits().frame_timeout);
   if (fair > now) return link_.loop().arm(attachment.timer(), fair);
   const TimePoint due = attachment.timer().at();

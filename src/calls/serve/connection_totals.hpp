@@ -27,8 +27,8 @@ class ConnectionTotals {
   /// Tells a child of fork apart, in which a thread that is not there may hold the mutex.
   const ForkMark made_in_;
   mutable std::mutex mutex_;
-  mutable IntrusiveList<SessionLink, CountedSessionTag>
-      sessions_;  // mutable, because a query changes no session
+  /// Mutable, because a query changes no session.
+  mutable IntrusiveList<SessionLink, CountedSessionTag> sessions_;
   ConnectionStats ended_;
 };
 

@@ -155,7 +155,11 @@ void ServerShard::shorten_grace(TimePoint ends) {
 
 void ServerShard::on_timer() {
   setup_.loop.arm(*this, setup_.loop.now() + (forced_ ? kHeldCallReport : kFirstHeldCallReport));
-  forced_ ? report_held_calls() : end_by_force();
+  if (forced_) {
+    report_held_calls();
+  } else {
+    end_by_force();
+  }
 }
 
 void ServerShard::end_by_force() {

@@ -107,8 +107,10 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const auto layer = answer.layer() <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(answer.layer())
                                                                           : Layer::kNone;
   const std::int32_t native = known ? answer.native() : static_cast<std::int32_t>(number);
-  const Bytes details = frame.body.first(answer.details_bytes());
-  const Bytes text = frame.body.subspan(answer.padded_details_bytes());
+  // A body that was skipped is shorter than its frame says.
+  const bool is_whole = frame.body.size() >= answer.padded_details_bytes();
+  const Bytes details = is_whole ? frame.body.first(answer.details_bytes()) : Bytes{};
+  const Bytes text = is_whole ? frame.body.subspan(answer.padded_details_bytes()) : Bytes{};
   const auto message = [&]() -> std::string {
     std::string theirs = peer_text(as_text(text));
     // The server passes on the failure of a call of its own.

@@ -88,7 +88,7 @@ struct FrameFlags {
 ///  0 | body_bytes                        | type   | flags  | typed16         |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
 /// 16 | typed64                                                               |
-/// 24 | timeout (request)                 | schema (request), details (answer) |
+/// 24 | timeout (request)                 | schema, or details of an answer    |
 /// 32 | attachment_bytes                                                      |
 /// 40
 ///
