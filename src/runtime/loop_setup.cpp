@@ -24,11 +24,9 @@ namespace detail {
 
 void callback_threw(const char* callback) noexcept {
   const char* text = "not derived from std::exception";
-  std::exception_ptr kept;
   try {
     throw;
-  } catch (const std::exception& exception) {
-    kept = std::current_exception();
+  } catch (const std::exception& exception) {  // the caller's handler keeps it alive
     text = exception.what();
   } catch (...) {  // NOLINT(bugprone-empty-catch): a foreign type has no text
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LATER: no overload takes what is no awaitable, and the reason follows as a note
+// LATER: overload resolution speaks first, and a note gives the reason
 // EXPECT: (Awaitable|AwaitResult)
 #include "weft/detail/coro/combine.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's process that is stopped, as by a debugger or a paused machine, reads what has arrived before it
-// ends a call for its deadline.
+// A client in a process that was stopped, for example by a debugger, reads the answers that have arrived
+// before it ends calls for their deadlines.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -330,17 +330,22 @@ TEST(CheckHeader, RefusesAnAttachmentFlagWithoutLengthAndALengthWithoutFlag) {
   EXPECT_EQ(check_header(header, kLimits), FrameFault::kUnexpectedField);
 }
 
+/// Returns the fault of a frame with a large body, which is the same with an attachment: its check takes a
+/// shorter way.
+FrameFault fault_also_attached(FrameHeader header) {
+  const FrameFault found = check_header(header, {.body_bytes_max = 1u << 20});
+  header.flags |= FrameFlags::kAttachment;
+  header.attachment_bytes = 8;
+  EXPECT_EQ(check_header(header, {.body_bytes_max = 1u << 20, .attachment_bytes_max = 8}), found);
+  return found;
+}
+
 TEST(CheckHeader, RefusesMetadataThatIsLongerThanItsBodyOrThanAnyMayBe) {
-  // The same with an attachment, for which there is a shorter way.
   const auto fault = [&](std::size_t metadata, std::uint32_t body) {
     FrameHeader header = of_type(FrameType::kRequest);
     header.typed16 = static_cast<std::uint16_t>(metadata);
     header.body_bytes = body;
-    const FrameFault found = check_header(header, {.body_bytes_max = 1u << 20});
-    header.flags |= FrameFlags::kAttachment;
-    header.attachment_bytes = 8;
-    EXPECT_EQ(check_header(header, {.body_bytes_max = 1u << 20, .attachment_bytes_max = 8}), found);
-    return found;
+    return fault_also_attached(header);
   };
   EXPECT_EQ(fault(16, 16), FrameFault::kNone);
   EXPECT_EQ(fault(9, 16), FrameFault::kNone);
@@ -358,12 +363,7 @@ TEST(CheckHeader, RefusesDetailsThatAreLongerThanTheirBodyOrOfASuccess) {
     head.code = code;
     head.details_bytes = static_cast<std::uint32_t>(details);
     head.id = 1;
-    FrameHeader header = head.header();
-    const FrameFault found = check_header(header, {.body_bytes_max = 1u << 20});
-    header.flags |= FrameFlags::kAttachment;
-    header.attachment_bytes = 8;
-    EXPECT_EQ(check_header(header, {.body_bytes_max = 1u << 20, .attachment_bytes_max = 8}), found);
-    return found;
+    return fault_also_attached(head.header());
   };
   EXPECT_EQ(fault(16, 16), FrameFault::kNone);
   EXPECT_EQ(fault(9, 16), FrameFault::kNone);
