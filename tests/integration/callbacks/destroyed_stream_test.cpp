@@ -134,10 +134,18 @@ class DestroyedStream : public ::testing::Test {
         ASSERT_FALSE(seen.ended);
         after_->call = [&] { stream.reset(); };
         switch (from) {
-          case From::kOutside: stream.reset(); break;
-          case From::kPostedWork: loop_->post([&] { stream.reset(); }); break;
-          case From::kItsOwnAfter: loop_->post([&] { stream->cancel(); }); break;
-          case From::kAfterOfALostConnection: loop_->post([&] { client_->close(); }); break;
+          case From::kOutside:
+            stream.reset();
+            break;
+          case From::kPostedWork:
+            loop_->post([&] { stream.reset(); });
+            break;
+          case From::kItsOwnAfter:
+            loop_->post([&] { stream->cancel(); });
+            break;
+          case From::kAfterOfALostConnection:
+            loop_->post([&] { client_->close(); });
+            break;
         }
         ASSERT_TRUE(turn_until([&] { return seen.ended; }));
         EXPECT_FALSE(stream);

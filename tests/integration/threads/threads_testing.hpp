@@ -60,6 +60,11 @@ class Silence {
   void await(int calls) const {
     for (int now = asked.load(); now < calls; now = asked.load()) asked.wait(now);
   }
+  /// The reply of the call with this number, in the order of arrival. Valid until end().
+  const Reply<int>& owed(std::size_t number) {
+    const std::lock_guard lock{mutex_};
+    return owed_.at(number);
+  }
   void end() {
     const std::lock_guard lock{mutex_};
     over_ = true;

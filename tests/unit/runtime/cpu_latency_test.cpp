@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <latch>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -71,6 +74,26 @@ TEST_F(CpuLatencies, WritesTheMicrosecondsAndHoldsTheDeviceOpenWhileItLives) {
     const CpuLatency moved = std::move(latency).value();
     EXPECT_EQ(times_open(), 1);
   }
+  EXPECT_EQ(times_open(), 0);
+}
+
+TEST_F(CpuLatencies, AreRequestedMovedAndTakenBackOnAnyThread) {
+  std::vector<std::jthread> threads;
+  std::latch held{5};
+  std::latch seen{1};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto latency = request_cpu_latency(file_.c_str(), 17us);
+      EXPECT_TRUE(latency.ok());
+      held.count_down();
+      seen.wait();
+      std::jthread{[moved = std::move(latency).value()] {}}.join();
+    });
+  }
+  held.arrive_and_wait();
+  EXPECT_EQ(times_open(), 4);
+  seen.count_down();
+  threads.clear();
   EXPECT_EQ(times_open(), 0);
 }
 

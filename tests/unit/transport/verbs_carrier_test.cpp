@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <barrier>
 #include <cstdio>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/heap_count.hpp"
@@ -443,6 +446,35 @@ TEST(VerbsCarrier, RegisteredMemoryIsCountedByWhatItIsFor) {
       EXPECT_EQ(all(), world.rdma.registered_bytes());
     }
   }
+  EXPECT_EQ(all(), 0u);
+}
+
+// The loops of four threads count in it, and each of them reads it meanwhile.
+TEST(VerbsCarrier, RegisteredMemoryOfSeveralThreadsIsCountedTogether) {
+  VerbsOptions options;
+  options.usage = std::make_shared<VerbsUsage>();
+  const VerbsUsage& usage = *options.usage;
+  const auto all = [&] {
+    return usage.receive_bytes + usage.send_bytes + usage.control_bytes + usage.attachment_bytes;
+  };
+  std::atomic<std::size_t> registered = 0;
+  std::barrier together{4};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      World world{options};
+      End here;
+      End there;
+      ASSERT_NO_FATAL_FAILURE(world.join(here, there));
+      ASSERT_TRUE(here.send(kSmall));
+      EXPECT_GE(all(), world.rdma.registered_bytes());
+      registered += world.rdma.registered_bytes();
+      together.arrive_and_wait();
+      EXPECT_EQ(all(), registered);
+      together.arrive_and_wait();
+    });
+  }
+  threads.clear();
   EXPECT_EQ(all(), 0u);
 }
 

@@ -8,8 +8,8 @@ namespace weft::detail {
 
 struct StreamWaitTag;
 
-/// A coroutine that waits on a stream which this side opened. A callback may destroy the stream meanwhile: the
-/// wait then ends, and its awaiter leaves the stream alone. Thread: the stream's loop.
+/// A coroutine that waits on a stream which this side opened. A callback may destroy the stream meanwhile:
+/// the wait then ends, and its awaiter leaves the stream alone. Thread: the stream's loop.
 class StreamWait : public ListHook<StreamWaitTag> {
  public:
   /// `node` resumes the coroutine.
