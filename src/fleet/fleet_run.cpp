@@ -30,16 +30,16 @@ bool is_unreadable_answer(const Status& status) {
          !status.unprocessed() && !status.message().starts_with(kPeerSays);
 }
 
-// All servers of a fleet are to serve the same, so one that lacks a method or has another signature is at
-// fault. If all of them have, none is an outlier.
+// All servers of a fleet must serve the same methods, so a server is at fault if it lacks a method, has
+// another signature, or has a handler that implements nothing. If all servers do so, none is an outlier.
 CallOutcome outcome_of(const Status& status) {
   if (status.ok()) return CallOutcome::kSuccess;
-  if (status.layer() == Layer::kRpc &&
-      (status.code() == StatusCode::kUnimplemented || status.code() == StatusCode::kFailedPrecondition)) {
+  if (status.layer() == Layer::kRpc && status.code() == StatusCode::kFailedPrecondition) {
     return CallOutcome::kFailure;
   }
   if (is_unreadable_answer(status)) return CallOutcome::kFailure;
   switch (status.code()) {
+    case StatusCode::kUnimplemented:
     case StatusCode::kUnavailable:
     case StatusCode::kResourceExhausted:
     case StatusCode::kDeadlineExceeded:

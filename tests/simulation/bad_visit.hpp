@@ -13,8 +13,14 @@
 
 namespace weft::simulation {
 
-/// Behaviours of a server that speaks the protocol and serves nothing.
-enum class Manners { kLeavesAfterItsHello, kLeavesAtTheFirstCall, kSendsAwayAtTheFirstCall };
+/// Behaviours of a server that accepts connections and serves nothing.
+enum class Manners {
+  kSaysNoHello,  ///< sends other bytes
+  kLeavesAfterItsHello,
+  kLeavesAtTheFirstCall,
+  kSendsAwayAtTheFirstCall,
+  kSendsGarbageAtTheFirstCall,
+};
 
 /// One connection of such a server. The server says that it takes `calls_max` calls at a time.
 class Visit final : private detail::FrameSink {
@@ -22,6 +28,10 @@ class Visit final : private detail::FrameSink {
   Visit(std::unique_ptr<detail::Connection> connection, Manners manners, std::uint32_t calls_max)
       : connection_(std::move(connection)), manners_(manners) {
     connection_->start(*this);
+    if (manners_ == Manners::kSaysNoHello) {
+      send(kGarbage);
+      return;
+    }
     detail::wire::Hello hello;
     hello.body_bytes_max = 1 << 20;
     hello.calls_in_flight_max = calls_max;
@@ -31,10 +41,14 @@ class Visit final : private detail::FrameSink {
   bool over() const { return over_; }
 
  private:
+  /// Neither a hello nor a frame.
+  static inline const std::string kGarbage = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+
   Status on_hello(const detail::wire::Hello&) override { return {}; }
   Status on_frames(std::span<const detail::Frame> frames, const detail::ChunkRef&) override {
     if (frames.front().header.type != detail::wire::FrameType::kRequest) return {};
     if (manners_ == Manners::kLeavesAtTheFirstCall) connection_->finish();
+    if (manners_ == Manners::kSendsGarbageAtTheFirstCall) send(kGarbage);
     if (manners_ == Manners::kSendsAwayAtTheFirstCall) {
       detail::wire::FrameHeader header;
       header.type = detail::wire::FrameType::kGoaway;

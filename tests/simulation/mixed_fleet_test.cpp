@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-13: fleets in which some servers are well, and the others hang, answer garbage, flap, refuse, or stand
-// still, on a simulated network and a clock that stands still.
+// CR-13: fleets of healthy and sick servers, on a simulated network and a manual clock. The sick servers
+// hang, send garbage, flap, refuse, or do nothing.
 //
-// mixed_fleet_test --seeds=N --first=M runs the N seeds from M on; a failure prints its seed.
+// `mixed_fleet_test --seeds=N --first=M` runs N seeds, the first of which is M. `./dev seeds` builds it and
+// runs 10,000. A failure prints its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -50,21 +53,59 @@ std::uint64_t seeds = 200;
 
 enum class Kind {
   kHealthy,
-  kHung,          ///< says hello, takes calls, answers nothing
-  kGarbage,       ///< answers with bytes that cannot be read
-  kOtherType,     ///< has the method with another signature
-  kFlapsAtHello,  ///< says hello and leaves
-  kFlapsAtCall,   ///< leaves at the first call
-  kRefuses,       ///< nothing listens
-  kStopped,       ///< its system accepts, and its program says nothing
-  kDark,          ///< nothing answers to a connect
+  kHung,           ///< says hello, takes calls, answers nothing
+  kUnreadable,     ///< answers with bytes that its caller cannot decode
+  kOtherType,      ///< has the method with another signature
+  kNoHello,        ///< sends other bytes than a hello
+  kGarbageFrames,  ///< says hello, and sends bytes that are no frames at the first call
+  kFlapsAtHello,   ///< says hello and leaves
+  kFlapsAtCall,    ///< leaves at the first call
+  kRefuses,        ///< nothing listens
+  kUnavailable,    ///< its handler fails with kUnavailable
+  kExhausted,      ///< its handler fails with kResourceExhausted
+  kUnimplemented,  ///< its handler fails with kUnimplemented
+  kStopped,        ///< its system accepts, and its program says nothing
+  kDark,           ///< nothing answers to a connect
   kEnd,
 };
 
 constexpr const char* name_of(Kind kind) {
-  constexpr const char* kNames[] = {"healthy",       "hung",    "garbage", "other type", "flaps at hello",
-                                    "flaps at call", "refuses", "stopped", "dark"};
+  constexpr const char* kNames[] = {
+      "healthy",        "hung",           "unreadable",    "other type", "no hello",
+      "garbage frames", "flaps at hello", "flaps at call", "refuses",    "unavailable",
+      "exhausted",      "unimplemented",  "stopped",       "dark"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kEnd));
   return kNames[static_cast<int>(kind)];
+}
+
+/// Returns the behaviour of a server that is made of frames and serves nothing; nullopt for the others.
+std::optional<Manners> manners_of(Kind kind) {
+  switch (kind) {
+    case Kind::kNoHello:
+      return Manners::kSaysNoHello;
+    case Kind::kGarbageFrames:
+      return Manners::kSendsGarbageAtTheFirstCall;
+    case Kind::kFlapsAtHello:
+      return Manners::kLeavesAfterItsHello;
+    case Kind::kFlapsAtCall:
+      return Manners::kLeavesAtTheFirstCall;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Returns the failure of every call of a server that refuses; ok for the others.
+Status refusal_of(Kind kind) {
+  switch (kind) {
+    case Kind::kUnavailable:
+      return {StatusCode::kUnavailable, Layer::kUser, "not now"};
+    case Kind::kExhausted:
+      return {StatusCode::kResourceExhausted, Layer::kUser, "too many"};
+    case Kind::kUnimplemented:
+      return {StatusCode::kUnimplemented, Layer::kUser, "not here"};
+    default:
+      return {};
+  }
 }
 
 using AskType = Checked(std::uint32_t);
@@ -80,8 +121,8 @@ class MixedServer {
       if (kind == Kind::kDark) host_.power_off();
       return;
     }
-    if (kind == Kind::kFlapsAtHello || kind == Kind::kFlapsAtCall) {
-      flap(loop);
+    if (const auto manners = manners_of(kind)) {
+      accept_visits(loop, *manners);
       return;
     }
     ServerOptions options;
@@ -99,11 +140,12 @@ class MixedServer {
     if (kind == Kind::kStopped) host_.stop();
   }
 
-  Task<Checked> answer(std::uint32_t number) {
+  Task<Result<Checked>> answer(std::uint32_t number) {
     if (kind_ == Kind::kHung) static_cast<void>(co_await never_.wait());
-    if (kind_ == Kind::kGarbage) number = Checked::kGarbage;
+    if (kind_ == Kind::kUnreadable) number = Checked::kGarbage;
     auto pause = sleep_for(work_);
     static_cast<void>(co_await pause);
+    if (Status refusal = refusal_of(kind_); !refusal.ok()) co_return refusal;
     co_return Checked{number};
   }
   std::string answer_otherwise(std::uint32_t number) { return std::to_string(number); }
@@ -113,11 +155,9 @@ class MixedServer {
   std::size_t visits() const { return visits_.size(); }
 
  private:
-  void flap(Loop& loop) {
+  void accept_visits(Loop& loop, Manners manners) {
     const auto network = host_.transport();
     listener_ = network->listen(loop, detail::Url::parse(url()).value()).value();
-    const Manners manners =
-        kind_ == Kind::kFlapsAtHello ? Manners::kLeavesAfterItsHello : Manners::kLeavesAtTheFirstCall;
     listener_->start([this, &loop, manners](std::unique_ptr<detail::Incoming> incoming) {
       visits_.push_back(std::make_unique<Visit>(incoming->adopt(loop, {}).value(), manners, 1000));
     });
