@@ -31,6 +31,7 @@ ELSEWHERE = {
     "ListenerOptions": "UCX binding: UCX refuses them",
     "Policy": "not public: RpcLimits make it",
     "QueuePairOptions": "verbs binding: the device refuses them",
+    "RequestLimits": "not public: request_head_test has their extremes",
     "TransportOptions": "its parts are swept, each with its transport",
     "ServicesOptions": "one bool",
     "SharedReceiveQueueOptions": "verbs binding: the device refuses them",
