@@ -65,7 +65,12 @@ Task<void> read_items(OpenStream* stream, Seen* seen) {
 }
 template <typename OpenStream>
 Task<void> write_items(OpenStream* stream, Seen* seen) {
-  while (const bool written = co_await stream->write(1)) ++seen->items;
+  bool goes_on = true;
+  while (goes_on) {
+    const bool written = co_await stream->write(1);
+    if (written) ++seen->items;
+    goes_on = written;
+  }
   seen->ended = true;
 }
 template <typename OpenStream>
