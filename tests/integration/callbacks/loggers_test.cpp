@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +67,14 @@ class Loggers : public ::testing::Test {
     options.threads = 0;
     options.loop = loop_.get();
     auto server = std::make_unique<Server>(std::move(options), std::move(transports));
+    server->register_handler<add, keep>();
+    server->start().value();
+    return server;
+  }
+  /// A server on threads of its own.
+  std::unique_ptr<Server> serve_on(unsigned threads, ServerOptions options) {
+    options.threads = threads;
+    auto server = std::make_unique<Server>(std::move(options));
     server->register_handler<add, keep>();
     server->start().value();
     return server;
@@ -168,6 +179,67 @@ TEST_F(Loggers, RepliesAreDroppedByTheLoggerThatNamesThem) {
   EXPECT_TRUE(replies.empty());
   EXPECT_NE(log_.last.find("waits for a handler of"), std::string::npos) << log_.last;
   kept = nullptr;
+}
+
+// The connection is refused as one too many, or because `accept` returned false or threw.
+TEST_F(Loggers, AServerIsStoppedByTheLoggerOfAConnectionThatItRefuses) {
+  for (const unsigned threads : {0u, 2u}) {
+    for (const int how : {0, 1, 2}) {
+      SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(how));
+      std::atomic<bool> refuses = false;
+      std::atomic<Server*> stopped_one = nullptr;
+      log_.lines = 0;
+      log_.act = [&] { stopped_one.load()->stop(0s); };
+      ServerOptions options{.listen = {"tcp://127.0.0.1:0"}};
+      if (how == 0) options.connections_max = 1;
+      options.accept = [&](std::string_view) {
+        if (refuses && how == 2) throw std::runtime_error{"not this one"};
+        return !refuses || how == 0;
+      };
+      options.logger = &log_;
+      const auto server = threads == 0 ? serve(std::move(options)) : serve_on(threads, std::move(options));
+      Client first{*loop_, {.connect = server->urls().front()}};
+      ASSERT_TRUE(loop_->block_on(first.call<add>(1)).ok());
+      stopped_one = server.get();
+      refuses = true;
+      Client second{*loop_, {.connect = server->urls().front()}};
+      EXPECT_FALSE(loop_->block_on(second.call<add>(1)).ok());
+      EXPECT_TRUE(turn_until([&] { return server->stopped(); }));
+      EXPECT_EQ(log_.lines, 1);
+      EXPECT_NE(log_.last.find("refused the connection"), std::string::npos) << log_.last;
+      log_.act = nullptr;
+    }
+  }
+}
+
+// `accept` admits the connection, or turns it away, after it has stopped the server.
+TEST_F(Loggers, AServerIsStoppedByItsAccept) {
+  for (const unsigned threads : {0u, 2u}) {
+    for (const bool admits : {true, false}) {
+      SCOPED_TRACE(std::to_string(threads) + (admits ? " threads, admits" : " threads, turns away"));
+      std::atomic<Server*> its = nullptr;
+      std::atomic<int> asked = 0;
+      ServerOptions options{.listen = {"tcp://127.0.0.1:0"}};
+      options.accept = [&](std::string_view) {
+        ++asked;
+        its.load()->stop(0s);
+        return admits;
+      };
+      options.logger = &log_;
+      const auto server = threads == 0 ? serve(std::move(options)) : serve_on(threads, std::move(options));
+      its = server.get();
+      std::vector<std::unique_ptr<Client>> clients;
+      std::vector<Call<int>> calls;
+      for (int i = 0; i < 3; ++i) {
+        clients.push_back(std::make_unique<Client>(*loop_, ClientOptions{.connect = server->urls().front()}));
+        calls.push_back(clients.back()->start<add>(1));
+      }
+      EXPECT_TRUE(turn_until([&] { return server->stopped(); }));
+      EXPECT_TRUE(turn_until(
+          [&] { return std::ranges::all_of(calls, [](Call<int>& call) { return call.done(); }); }));
+      EXPECT_GE(asked, 1);
+    }
+  }
 }
 
 // The logger of a token's file calls by the client that reads the file for this call.
