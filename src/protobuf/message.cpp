@@ -11,8 +11,9 @@
 
 namespace weft::protobuf::detail {
 
-Status undecodable(const google::protobuf::Message& message, Bytes body) {
-  return {StatusCode::kInvalidArgument, Layer::kCodec, find_fault(*message.GetDescriptor(), body)};
+Status undecodable(const google::protobuf::Message& message, Bytes body) noexcept {
+  return {StatusCode::kInvalidArgument, Layer::kCodec,
+          [&] { return find_fault(*message.GetDescriptor(), body); }};
 }
 
 namespace {
@@ -62,27 +63,30 @@ class Missing {
 
 }  // namespace
 
-Status incomplete(const google::protobuf::Message& message) {
-  Missing missing;
-  missing.look_in(message, {});
-  return {StatusCode::kInvalidArgument, Layer::kCodec,
-          message.GetTypeName() + ": required fields are missing: " + missing.text()};
+Status incomplete(const google::protobuf::Message& message) noexcept {
+  return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
+            Missing missing;
+            missing.look_in(message, {});
+            return message.GetTypeName() + ": required fields are missing: " + missing.text();
+          }};
 }
 
-Status bad_answer(const Status& why) {
+Status bad_answer(const Status& why) noexcept {
   return {StatusCode::kInternal, Layer::kCodec,
-          "the server's answer cannot be read: " + std::string{why.message()}};
+          [&] { return "the server's answer cannot be read: " + std::string{why.message()}; }};
 }
 
-Status out_of_memory(const google::protobuf::Message& message) {
-  return {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for a " + message.GetTypeName()};
-}
-
-Status too_large(const google::protobuf::Message& message, std::size_t bytes) {
+Status out_of_memory(const google::protobuf::Message& message) noexcept {
   return {StatusCode::kResourceExhausted, Layer::kCodec,
-          message.GetTypeName() + ": protobuf cannot parse " + std::to_string(bytes) +
-              " bytes: 2 GiB are its limit",
-          0, Retry::kNever};
+          [&] { return "out of memory for a " + message.GetTypeName(); }};
+}
+
+Status too_large(const google::protobuf::Message& message, std::size_t bytes) noexcept {
+  const auto text = [&] {
+    return message.GetTypeName() + ": protobuf cannot parse " + std::to_string(bytes) +
+           " bytes: 2 GiB are its limit";
+  };
+  return {StatusCode::kResourceExhausted, Layer::kCodec, text, 0, Retry::kNever};
 }
 
 }  // namespace weft::protobuf::detail

@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <string>
+#include <cstdio>
 
 #include "weft/detail/verbs/driver.hpp"
 
@@ -19,8 +19,8 @@ namespace weft::verbs {
 namespace {
 
 /// Returns the number at `place` in a file of the kernel's; -1 when there is none.
-int number_in(const std::string& path, int place) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+int number_in(const char* path, int place) noexcept {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
   std::array<char, 4096> text{};
   const auto size = ::read(file, text.data(), text.size());
@@ -54,7 +54,9 @@ class SystemDriver final : public Driver {
     return ibv_query_gid_ex(context, port, index, entry, 0);
   }
   int numa_node(const char* device) noexcept override {
-    return number_in("/sys/class/infiniband/" + std::string{device} + "/device/numa_node", 0);
+    std::array<char, 128> path{};
+    std::snprintf(path.data(), path.size(), "/sys/class/infiniband/%s/device/numa_node", device);
+    return number_in(path.data(), 0);
   }
   int current_numa_node() noexcept override {
     unsigned processor = 0;
@@ -62,7 +64,9 @@ class SystemDriver final : public Driver {
     return ::getcpu(&processor, &node) == 0 ? static_cast<int>(node) : -1;
   }
   int numa_distance(int from, int to) noexcept override {
-    return number_in("/sys/devices/system/node/node" + std::to_string(from) + "/distance", to);
+    std::array<char, 64> path{};
+    std::snprintf(path.data(), path.size(), "/sys/devices/system/node/node%d/distance", from);
+    return number_in(path.data(), to);
   }
   int get_async_event(ibv_context* context, ibv_async_event* event) noexcept override {
     return ibv_get_async_event(context, event);

@@ -175,9 +175,11 @@ class CodecAnswer {
     } catch (const std::bad_alloc&) {
       failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
     } catch (const std::exception& exception) {  // a hook of the user's
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
+                 [&] { return std::string{"decoding the result of a call threw: "} + exception.what(); }};
     } catch (...) {
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding the result threw something unknown"};
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
+                 "decoding the result of a call threw something that is no std::exception"};
     }
   }
 

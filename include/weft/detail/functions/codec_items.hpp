@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "weft/detail/base/status.hpp"
@@ -40,9 +41,11 @@ struct CodecItems {
     } catch (const std::bad_alloc&) {
       failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for an item of a stream"};
     } catch (const std::exception& exception) {  // a hook of the user's
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
+                 [&] { return std::string{"an item of a stream: decoding it threw: "} + exception.what(); }};
     } catch (...) {
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding an item threw something unknown"};
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
+                 "an item of a stream: decoding it threw something that is no std::exception"};
     }
     item.reset();
     return item;

@@ -15,16 +15,18 @@
 /// received one, so messages are written and parsed there as arrays, which is protobuf's fastest way.
 namespace weft::protobuf::detail {
 
+// Failures of messages. Without memory for its text, a failure goes without.
+
 /// Returns a failure that names the malformed part of these bytes: the field by its path, and the byte. Cold:
 /// parses all of them.
-Status undecodable(const google::protobuf::Message& message, Bytes body);
+Status undecodable(const google::protobuf::Message& message, Bytes body) noexcept;
 /// Returns a failure that names the required fields which `message` lacks.
-Status incomplete(const google::protobuf::Message& message);
-Status out_of_memory(const google::protobuf::Message& message);
+Status incomplete(const google::protobuf::Message& message) noexcept;
+Status out_of_memory(const google::protobuf::Message& message) noexcept;
 /// Returns the same failure for bytes that are an answer: then the server is at fault, and not the caller.
-Status bad_answer(const Status& why);
+Status bad_answer(const Status& why) noexcept;
 /// Protobuf counts in int.
-Status too_large(const google::protobuf::Message& message, std::size_t bytes);
+Status too_large(const google::protobuf::Message& message, std::size_t bytes) noexcept;
 
 inline constexpr std::size_t kMessageBytesMax = INT_MAX;
 

@@ -30,7 +30,11 @@ struct MessageItems {
   static void write(std::byte* to, std::size_t /*bytes*/, const Message& item) { write_message(item, to); }
   static Message* read(Bytes body, Message& message, Status& failure) noexcept {
     read_message(message, body, failure);
-    return failure.ok() ? &message : nullptr;
+    if (failure.ok()) [[likely]] {
+      return &message;
+    }
+    failure = failure.with_context("an item of a stream");
+    return nullptr;
   }
 };
 
