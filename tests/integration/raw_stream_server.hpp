@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -25,14 +26,23 @@ inline std::string stream_bytes(std::uint64_t id, const std::vector<std::string>
   return bytes + frame_bytes(wire::AnswerHead{.id = id}.header(), result);
 }
 
-/// A server that writes its frames by hand: it answers the first request with the items of `first`, and every
-/// later one with those of `later`, all with status OK.
+/// A server that writes its frames by hand: it answers each request by the next of its answers, and requests
+/// behind the last answer by that again, all with status OK.
 class RawStreamServer {
  public:
-  RawStreamServer(std::vector<std::string> first, std::vector<std::string> later, std::string result)
-      : first_(std::move(first)), later_(std::move(later)), result_(std::move(result)) {
+  struct Answer {
+    std::vector<std::string> items;
+    std::string result;
+    /// False: a call without a stream.
+    bool streams = true;
+  };
+
+  explicit RawStreamServer(std::vector<Answer> answers) : answers_(std::move(answers)) {
     thread_ = std::thread([this] { run(); });
   }
+  /// Answers the first request with the items of `first`, and every later one with those of `later`.
+  RawStreamServer(std::vector<std::string> first, std::vector<std::string> later, const std::string& result)
+      : RawStreamServer(std::vector<Answer>{{std::move(first), result}, {std::move(later), result}}) {}
   RawStreamServer(const RawStreamServer&) = delete;
   RawStreamServer& operator=(const RawStreamServer&) = delete;
   /// Its client has gone, or goes without an answer.
@@ -60,7 +70,10 @@ class RawStreamServer {
       take(wire::head_bytes(header.body_bytes, false) - wire::kHeaderBytes +
            wire::padded(header.following_bytes()));
       if (header.type != wire::FrameType::kRequest) continue;
-      send(stream_bytes(header.id, requests_++ == 0 ? first_ : later_, result_));
+      const auto position = static_cast<std::size_t>(requests_++);
+      const Answer& answer = answers_[std::min(position, answers_.size() - 1)];
+      send(answer.streams ? stream_bytes(header.id, answer.items, answer.result)
+                          : frame_bytes(wire::AnswerHead{.id = header.id}.header(), answer.result));
     }
   }
   void send(const std::string& bytes) {
@@ -76,9 +89,7 @@ class RawStreamServer {
   SilentListener listener_;
   std::atomic<int> fd_{-1};
   std::atomic<int> requests_{0};
-  const std::vector<std::string> first_;
-  const std::vector<std::string> later_;
-  const std::string result_;
+  const std::vector<Answer> answers_;
   std::thread thread_;
 };
 

@@ -7,11 +7,19 @@
 
 namespace weft::detail {
 
+void ExchangeReader::take_shown() noexcept {
+  if (!std::exchange(shows_, false)) return;
+  taken_ += shown_;
+  items_.pop();
+}
+
+void ExchangeReader::fail(const Status& why) noexcept {
+  take_shown();
+  exchange_.fail_reading(why);
+}
+
 std::optional<Bytes> ExchangeReader::next(bool waits) noexcept {
-  if (std::exchange(shows_, false)) {
-    taken_ += shown_;
-    items_.pop();
-  }
+  take_shown();
   ArrivedItems& arrived = exchange_.arrived();
   if (items_.empty() || taken_ > tells_at_) tells_at_ = arrived.take(std::exchange(taken_, 0), items_, waits);
   if (arrived.are_dropped()) [[unlikely]] {

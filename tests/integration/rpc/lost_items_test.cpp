@@ -2,48 +2,18 @@
 // No reader of a stream takes a part of the items for the whole. The third of five items cannot be
 // decoded; each way to read is tried while the writer runs, and after it has ended.
 #include <atomic>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "integration/raw_stream_server.hpp"
+#include "integration/raw_uploader.hpp"
+#include "integration/rpc/picky_items.hpp"
 #include "integration/rpc/rpc_testing.hpp"
-#include "support/raw_socket.hpp"
 
 namespace weft::testing::lost_items_tests {
 namespace {
 
-/// Ways in which decoding an item fails.
-enum Fault : int { kRefused = 13, kThrows = 14, kNoMemory = 15 };
-
-/// A number that cannot be decoded if it is a Fault.
-struct Picky {
-  int number = 0;
-};
-
-}  // namespace
-}  // namespace weft::testing::lost_items_tests
-
-template <>
-struct weft::CodecTraits<weft::testing::lost_items_tests::Picky> {
-  using Wire = int;
-  static Wire to_wire(const weft::testing::lost_items_tests::Picky& value) { return value.number; }
-  static bool from_wire(int number, weft::testing::lost_items_tests::Picky& value) {
-    if (number == weft::testing::lost_items_tests::kThrows) throw std::runtime_error("unwilling");
-    if (number == weft::testing::lost_items_tests::kNoMemory) throw std::bad_alloc();
-    value.number = number;
-    return number != weft::testing::lost_items_tests::kRefused;
-  }
-};
-
-namespace weft::testing::lost_items_tests {
-namespace {
-
-constexpr int kItems = 5;
-
-Picky item_at(int at, int fault) {
-  return {at == 2 ? fault : at};
-}
+constexpr int kItems = kPickyItems;
 
 // Handlers that write.
 Stream<Picky> generate(int fault) {
@@ -89,38 +59,6 @@ int count_blocking(BlockingReader<Picky>& items) {
 Stream<int> count_on(Reader<Picky>& items) {
   int read = 0;
   while (auto item = co_await items.next()) co_yield ++read;
-}
-
-/// Items that were read, and the two reports of the end.
-struct Outcome {
-  int read = 0;
-  Status status{};
-  Status finished{};
-};
-
-template <typename S>
-Task<Outcome> read_all(S& stream) {
-  Outcome outcome;
-  while (auto item = co_await stream.next()) ++outcome.read;
-  outcome.status = stream.status();
-  auto finished = co_await stream.finish();
-  outcome.finished = finished.status();
-  co_return outcome;
-}
-template <typename S>
-Outcome read_all_blocking(S& stream) {
-  Outcome outcome;
-  while (stream.next()) ++outcome.read;
-  outcome.status = stream.status();
-  outcome.finished = stream.finish().status();
-  return outcome;
-}
-
-void expect_loss(const Outcome& outcome, const std::string& way) {
-  EXPECT_EQ(outcome.read, 2) << way;
-  EXPECT_FALSE(outcome.status.ok()) << way;
-  EXPECT_FALSE(outcome.finished.ok()) << way;
-  EXPECT_EQ(outcome.finished.code(), outcome.status.code()) << way << ": " << outcome.finished.to_string();
 }
 
 /// Reads a stream that a handler of the peer's writes.
@@ -283,71 +221,14 @@ TEST_F(MalformedItems, AreReportedToThreadsThatBlock) {
   }
 }
 
-/// A client that writes its frames by hand.
-class RawUploader {
- public:
-  RawUploader(const std::string& url, Loop& loop) : loop_(loop), peer_(Url::parse(url).value()) {
-    wire::Hello hello;
-    hello.features_supported = wire::Features::kAll;
-    hello.body_bytes_max = 1u << 20;
-    hello.calls_in_flight_max = 16;
-    hello.stream_window_bytes = 1u << 20;
-    EXPECT_TRUE(peer_.send(wire::encode_hello(hello)));
-  }
-  /// Sends a request whose stream of items is `items`, and returns the code of its answer.
-  template <auto M>
-  StatusCode upload(const std::vector<std::string>& items) {
-    wire::RequestHead head;
-    head.id = wire::make_id(++slot_, 1);
-    head.method = method_key<M>.id;
-    head.schema = method_key<M>.schema;
-    std::string bytes = frame_bytes(head.header());
-    for (const std::string& item : items) bytes += frame_bytes(wire::ItemHead{.id = head.id}.header(), item);
-    bytes += frame_bytes(wire::ItemHead{.id = head.id, .last = true}.header());
-    EXPECT_TRUE(peer_.send(bytes));
-    code_ = StatusCode::kUnknown;
-    EXPECT_TRUE(turn_until(loop_, [&] { return finds_answer() || peer_.at_end(); }));
-    EXPECT_FALSE(peer_.at_end()) << "the connection goes on";
-    return code_;
-  }
-
- private:
-  bool finds_answer() {
-    received_ += peer_.receive_some(4096);
-    if (!has_hello_) {
-      const std::size_t hello = wire::hello_length(as_bytes(received_)).value();
-      if (hello == 0 || received_.size() < hello) return false;
-      received_.erase(0, hello);
-      has_hello_ = true;
-    }
-    while (received_.size() >= wire::kHeaderBytes) {
-      const wire::FrameHeader header = wire::load_header(as_bytes(received_).data());
-      const std::size_t size = wire::head_bytes(header.body_bytes, false);
-      if (received_.size() < size) return false;
-      received_.erase(0, size);
-      if (header.type != wire::FrameType::kAnswer) continue;
-      code_ = static_cast<StatusCode>(wire::AnswerView{header}.code());
-      return true;
-    }
-    return false;
-  }
-
-  Loop& loop_;
-  RawSocket peer_;
-  std::uint32_t slot_ = 0;
-  std::string received_;
-  bool has_hello_ = false;
-  StatusCode code_ = StatusCode::kUnknown;
-};
-
 TEST_F(MalformedItems, FailTheCallWhateverItsHandlerReturns) {
   Server& server =
       serve({.threads = 1}, [](Server& its) { its.register_handler<count, count_blocking, count_on>(); });
   for (const std::string& malformed : kMalformed) {
     RawUploader peer{server.urls().front(), loop()};
     const auto each = [&]<auto M>() {
-      EXPECT_NE((peer.upload<M>(raw_items(malformed))), StatusCode::kOk);
-      EXPECT_EQ((peer.upload<M>(raw_items(encoded(2)))), StatusCode::kOk);
+      EXPECT_NE((peer.upload<M>(raw_items(malformed)).code), StatusCode::kOk);
+      EXPECT_EQ((peer.upload<M>(raw_items(encoded(2))).code), StatusCode::kOk);
     };
     each.template operator()<count>();
     each.template operator()<count_blocking>();

@@ -22,7 +22,7 @@ typename Format::Value read_blocking(ExchangeReader& items, typename Format::Mem
   Status failure;
   typename Format::Value item = Format::read(*body, memory, failure);
   if (!item) [[unlikely]] {
-    items.exchange().fail_reading(failure);
+    items.fail(failure);
   }
   return item;
 }

@@ -74,6 +74,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
     Status failure;
     typename Format::Value item = Format::read(side.incoming().show(), memory_, failure);
     if (!item) [[unlikely]] {
+      static_cast<void>(side.incoming().take());  // its attachment is not shown
       access_.abandon(failure);
     }
     return item;

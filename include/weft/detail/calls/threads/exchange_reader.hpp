@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/threads/item_blocks.hpp"
 #include "weft/detail/calls/threads/stream_exchange.hpp"
 
@@ -23,6 +24,8 @@ class ExchangeReader {
   std::optional<Bytes> next() noexcept { return next(true); }
   /// The same without blocking: also returns nothing when would_wait().
   std::optional<Bytes> try_next() noexcept { return next(false); }
+  /// The last returned item cannot be decoded, by `why`: drops it with its attachment, and stops reading.
+  void fail(const Status& why) noexcept;
   /// Attachment of the last returned item, which may be moved from; null when it has none.
   Buffer* attachment() const noexcept {
     Attachment* const came = shows_ ? items_.attachment() : nullptr;
@@ -34,6 +37,7 @@ class ExchangeReader {
 
  private:
   std::optional<Bytes> next(bool waits) noexcept;
+  void take_shown() noexcept;
 
   StreamExchange& exchange_;
   ItemBlocks items_;
