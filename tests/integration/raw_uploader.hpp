@@ -30,8 +30,8 @@ class RawUploader {
     hello.stream_window_bytes = 1u << 20;
     EXPECT_TRUE(peer_.send(wire::encode_hello(hello)));
   }
-  /// Sends a request whose stream of items is `items`, and waits for its answer. Expects that the server keeps
-  /// the connection.
+  /// Sends a request whose stream of items is `items`, and waits for its answer. Expects that the server
+  /// keeps the connection.
   Answer upload(const MethodKey& method, const std::vector<std::string>& items) {
     send(method, items);
     return await_answer();

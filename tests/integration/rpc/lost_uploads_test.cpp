@@ -159,7 +159,8 @@ class LostUploads : public RpcTest, public ::testing::WithParamInterface<Fault> 
     server_ = &serve({.threads = 1}, [](Server& server) {
       server.register_handler<tally, tally_blocking, tally_on, tally_blocks, tally_blocks_blocking>();
       server.register_handler<send_tally, send_tally_on, send_blocks>();
-      server.register_handler<worker_sends_tally, worker_sends_tally_on, worker_sends_blocks>({.blocking = true});
+      server.register_handler<worker_sends_tally, worker_sends_tally_on, worker_sends_blocks>(
+          {.blocking = true});
       server.register_handler<worker_reads, worker_reads_blocks>({.blocking = true});
     });
     client_ = &client(*server_);
