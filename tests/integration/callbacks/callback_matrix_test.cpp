@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <weft/fleet.hpp>
@@ -662,11 +663,14 @@ void PrintTo(const Way& way, std::ostream* out) {
   *out << way.name;
 }
 
-class CallbackMatrix : public ::testing::TestWithParam<Way> {
+/// Parameters: the carrier, and the number of the callback.
+class CallbackMatrix : public ::testing::TestWithParam<std::tuple<Way, int>> {
  protected:
+  static const Way& way() { return std::get<0>(GetParam()); }
+  static Callback callback() { return static_cast<Callback>(std::get<1>(GetParam())); }
   static Transports transports() {
 #if WEFT_HAVE_VERBS
-    if (std::string_view{GetParam().url}.starts_with("verbs")) {
+    if (std::string_view{way().url}.starts_with("verbs")) {
       VerbsOptions verbs;
       verbs.driver = &rdma_devices();
       Transports only;
@@ -685,118 +689,27 @@ class CallbackMatrix : public ::testing::TestWithParam<Way> {
   }
   static std::string url() {
     static int number = 0;
-    std::string its = GetParam().url;
+    std::string its = way().url;
     if (its.find('#') != std::string::npos) {
       its.replace(its.find('#'), 1, std::to_string(::getpid()) + "-" + std::to_string(++number));
     }
     return its;
   }
-  static void run_all(Callback callback) {
-    const Transports its = transports();
-    for (int action = 0; action < static_cast<int>(Action::kLast); ++action) {
-      for (const int cut : {kStands, kClosing, kLost, 0, 1, 2, 4}) {
-        if (cut == kLost && !GetParam().sockets) continue;
-        if (GetParam().few && cut >= 0 && cut != 2) continue;
-        SCOPED_TRACE(std::string{kCallbackNames[static_cast<int>(callback)]} + " " + kActionNames[action] +
-                     " " + std::to_string(cut));
-        World tried{url(), its, {callback, static_cast<Action>(action), cut}, GetParam().checksums};
-        // The server may close the connection before the callback is reached.
-        EXPECT_TRUE(tried.run() || cut >= 0);
-        if (::testing::Test::HasFatalFailure()) return;
-      }
-    }
-  }
 };
 
-TEST_P(CallbackMatrix, ServedFunctionMayDoAll) {
-  run_all(Callback::kServedFunction);
-}
-TEST_P(CallbackMatrix, ServedCoroutineMayDoAll) {
-  run_all(Callback::kServedCoroutine);
-}
-TEST_P(CallbackMatrix, ServedCoroutineLaterMayDoAll) {
-  run_all(Callback::kServedCoroutineLater);
-}
-TEST_P(CallbackMatrix, ServedReplyMayDoAll) {
-  run_all(Callback::kServedReply);
-}
-TEST_P(CallbackMatrix, ClientBeforeMayDoAll) {
-  run_all(Callback::kClientBefore);
-}
-TEST_P(CallbackMatrix, ClientAfterMayDoAll) {
-  run_all(Callback::kClientAfter);
-}
-TEST_P(CallbackMatrix, ServerBeforeMayDoAll) {
-  run_all(Callback::kServerBefore);
-}
-TEST_P(CallbackMatrix, ServerAfterMayDoAll) {
-  run_all(Callback::kServerAfter);
-}
-TEST_P(CallbackMatrix, ArgumentsMeasuredMayDoAll) {
-  run_all(Callback::kArgumentsMeasured);
-}
-TEST_P(CallbackMatrix, ArgumentsWrittenMayDoAll) {
-  run_all(Callback::kArgumentsWritten);
-}
-TEST_P(CallbackMatrix, ArgumentsReadMayDoAll) {
-  run_all(Callback::kArgumentsRead);
-}
-TEST_P(CallbackMatrix, AnswerMeasuredMayDoAll) {
-  run_all(Callback::kAnswerMeasured);
-}
-TEST_P(CallbackMatrix, AnswerWrittenMayDoAll) {
-  run_all(Callback::kAnswerWritten);
-}
-TEST_P(CallbackMatrix, AnswerReadMayDoAll) {
-  run_all(Callback::kAnswerRead);
-}
-TEST_P(CallbackMatrix, ArgumentEndsMayDoAll) {
-  run_all(Callback::kArgumentEnds);
-}
-TEST_P(CallbackMatrix, ItemWrittenMayDoAll) {
-  run_all(Callback::kItemWritten);
-}
-TEST_P(CallbackMatrix, ItemReadMayDoAll) {
-  run_all(Callback::kItemRead);
-}
-TEST_P(CallbackMatrix, BufferReleasedMayDoAll) {
-  run_all(Callback::kBufferReleased);
-}
-TEST_P(CallbackMatrix, RequestBufferReleasedMayDoAll) {
-  run_all(Callback::kRequestBufferReleased);
-}
-TEST_P(CallbackMatrix, AnswerSentMayDoAll) {
-  run_all(Callback::kAnswerSent);
-}
-TEST_P(CallbackMatrix, ProgressMayDoAll) {
-  run_all(Callback::kProgress);
-}
-TEST_P(CallbackMatrix, PeerConnectedMayDoAll) {
-  run_all(Callback::kPeerConnected);
-}
-TEST_P(CallbackMatrix, PeerGoneMayDoAll) {
-  run_all(Callback::kPeerGone);
-}
-TEST_P(CallbackMatrix, AuthenticatorMayDoAll) {
-  run_all(Callback::kAuthenticator);
-}
-TEST_P(CallbackMatrix, AuthorizerMayDoAll) {
-  run_all(Callback::kAuthorizer);
-}
-TEST_P(CallbackMatrix, LandingChooserMayDoAll) {
-  run_all(Callback::kLandingChooser);
-}
-TEST_P(CallbackMatrix, ServerLogMayDoAll) {
-  run_all(Callback::kServerLog);
-}
-TEST_P(CallbackMatrix, AcceptMayDoAll) {
-  run_all(Callback::kAccept);
-}
-TEST_P(CallbackMatrix, RefusedLogMayDoAll) {
-  run_all(Callback::kRefusedLog);
-}
-TEST_P(CallbackMatrix, CallerKeyMayDoAll) {
-  run_all(Callback::kCallerKey);
+TEST_P(CallbackMatrix, PerformsEachAction) {
+  const Transports its = transports();
+  for (int action = 0; action < static_cast<int>(Action::kLast); ++action) {
+    for (const int cut : {kStands, kClosing, kLost, 0, 1, 2, 4}) {
+      if (cut == kLost && !way().sockets) continue;
+      if (way().few && cut >= 0 && cut != 2) continue;
+      SCOPED_TRACE(std::string{kActionNames[action]} + " " + std::to_string(cut));
+      World tried{url(), its, {callback(), static_cast<Action>(action), cut}, way().checksums};
+      // The server may close the connection before the callback is reached.
+      EXPECT_TRUE(tried.run() || cut >= 0);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
 }
 
 std::vector<Way> ways() {
@@ -816,7 +729,12 @@ std::vector<Way> ways() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Carriers, CallbackMatrix, ::testing::ValuesIn(ways()),
-                         [](const auto& its) { return std::string{its.param.name}; });
+INSTANTIATE_TEST_SUITE_P(Carriers, CallbackMatrix,
+                         ::testing::Combine(::testing::ValuesIn(ways()),
+                                            ::testing::Range(0, static_cast<int>(Callback::kLast))),
+                         [](const auto& its) {
+                           return std::string{std::get<0>(its.param).name} +
+                                  kCallbackNames[std::get<1>(its.param)];
+                         });
 
 }  // namespace weft::testing::callback_matrix

@@ -51,7 +51,7 @@ class After final : public ClientInterceptor {
   std::function<void()> call;
 };
 
-/// How a coroutine saw the end of its stream.
+/// The end of a stream as its coroutine saw it.
 struct Seen {
   int items = 0;
   bool ended = false;

@@ -13,7 +13,7 @@ struct Rate {
 
 namespace detail {
 
-/// Returns what is wrong with `rate`, null if nothing is. NaN is in no range.
+/// Returns the fault of `rate`, null if it has none. NaN is in no range.
 constexpr const char* fault_of(const Rate& rate) noexcept {
   if (!(rate.per_second > 0 && rate.per_second <= 1e9)) return "per_second is not above zero and at most 1e9";
   if (!(rate.burst >= 1 && rate.burst <= 1e9)) return "burst is not from 1 to 1e9";
