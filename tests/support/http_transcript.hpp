@@ -30,6 +30,7 @@ class HttpTranscript {
           return;
         case Event::kHead:
           note_head(parser_.request());
+          ++heads_;
           break;
         case Event::kBody:
           WEFT_ASSERT(!step.body.empty(), "a piece of a body is not empty");
@@ -38,6 +39,7 @@ class HttpTranscript {
         case Event::kEnd:
           text_ += "body \"" + body_ + "\"\n" + (parser_.request().keeps_alive() ? "" : "closed\n");
           body_.clear();
+          whole_bytes_ = text_.size();
           ++requests_;
           break;
         case Event::kRefused:
@@ -51,7 +53,10 @@ class HttpTranscript {
 
   /// The events so far, and the part of a body that is not complete.
   std::string text() const { return body_.empty() ? text_ : text_ + "part \"" + body_ + "\"\n"; }
+  /// The events of the requests that are complete.
+  std::string whole_requests() const { return text_.substr(0, whole_bytes_); }
   std::size_t requests() const { return requests_; }
+  std::size_t heads() const { return heads_; }
   detail::http::RequestParser& parser() { return parser_; }
 
  private:
@@ -71,7 +76,9 @@ class HttpTranscript {
   detail::http::RequestParser parser_;
   std::string text_;
   std::string body_;
+  std::size_t whole_bytes_ = 0;
   std::size_t requests_ = 0;
+  std::size_t heads_ = 0;
 };
 
 /// The events that `bytes` give when they arrive in pieces of `piece` bytes.
