@@ -55,6 +55,18 @@ inline bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
+/// Compares a token with a name in lower-case letters and '-', ignoring the case of letters. Setting bit 0x20
+/// of a byte of a token gives no such letter and no '-' unless the byte is one.
+template <std::size_t kSize>
+bool is_name(std::string_view token, const char (&lower)[kSize]) {
+  if (token.size() != kSize - 1) return false;
+  unsigned different = 0;
+  for (std::size_t at = 0; at < kSize - 1; ++at) {
+    different |= static_cast<unsigned char>(token[at] | 0x20) ^ static_cast<unsigned char>(lower[at]);
+  }
+  return different == 0;
+}
+
 /// First control byte in [at, end), a tab included, or `end`. Looks at eight bytes at a time.
 inline const char* find_control(const char* at, const char* end) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;

@@ -229,23 +229,23 @@ RequestParser::Scan RequestParser::take_known_field(std::string_view name, std::
                                                     std::size_t value_at) {
   switch (name.size()) {
     case 4:
-      if (equal_ignoring_case(name, "Host")) return take_host(value, value_at);
+      if (is_name(name, "host")) return take_host(value, value_at);
       break;
     case 6:
-      if (equal_ignoring_case(name, "Expect")) return take_expect(value);
+      if (is_name(name, "expect")) return take_expect(value);
       break;
     case 10:
-      if (equal_ignoring_case(name, "Connection")) {
+      if (is_name(name, "connection")) {
         // RFC 9112, 9.3.
         says_close_ = says_close_ || list_has(value, "close");
         says_keep_alive_ = says_keep_alive_ || list_has(value, "keep-alive");
       }
       break;
     case 14:
-      if (equal_ignoring_case(name, "Content-Length")) return take_content_length(value);
+      if (is_name(name, "content-length")) return take_content_length(value);
       break;
     case 17:
-      if (equal_ignoring_case(name, "Transfer-Encoding")) return take_transfer_encoding(value);
+      if (is_name(name, "transfer-encoding")) return take_transfer_encoding(value);
       break;
     default:
       break;
