@@ -62,7 +62,8 @@ class SickVisit {
     }
     if (received_.size() < wire::kHeaderBytes) return false;
     const wire::FrameHeader header = wire::load_header(as_bytes(received_).data());
-    if (!take(wire::head_bytes(header.body_bytes, false) + wire::padded(header.following_bytes()))) return false;
+    if (!take(wire::head_bytes(header.body_bytes, false) + wire::padded(header.following_bytes())))
+      return false;
     if (header.type == wire::FrameType::kRequest) on_request(header.id);
     return true;
   }
@@ -73,7 +74,8 @@ class SickVisit {
   }
   void on_request(std::uint64_t id) {
     if (habit_ == Habit::kSendsNoFrames) send(kGarbage);
-    if (habit_ == Habit::kSendsNoResults) send(frame_bytes(wire::AnswerHead{.id = id}.header(), "\xff\xff\xff\xff"));
+    if (habit_ == Habit::kSendsNoResults)
+      send(frame_bytes(wire::AnswerHead{.id = id}.header(), "\xff\xff\xff\xff"));
     if (habit_ == Habit::kLeavesAtTheFirstCall) close();
   }
   void send(const std::string& bytes) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-13: a fleet of two healthy servers beside sick ones, over TCP. The sick servers hang, send garbage, flap,
-// refuse, or are stopped. From one timeout of a call on, at least 99 % of the calls must succeed.
+// CR-13: a fleet of two healthy servers beside sick ones, over TCP. The sick servers hang, send garbage,
+// flap, refuse, or are stopped. From one timeout of a call on, at least 99 % of the calls must succeed.
 //
 // `sick_servers_test --serve` is the process that a test stops.
 #include <sys/prctl.h>
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -43,10 +43,23 @@ enum class Kind {
   kMix,        ///< one server of each kind above
 };
 
-constexpr const char* kNames[] = {
-    "Hung",           "OtherSignature", "NoMethod",      "Unavailable",  "Exhausted",         "Unimplemented",
-    "NoHello",        "NoFrames",       "NoResults",     "LeavesAtOnce", "LeavesAfterItsHello", "LeavesAtTheFirstCall",
-    "Refused",        "Unserved",       "FullQueue",     "Stopped",      "Mix"};
+constexpr const char* kNames[] = {"Hung",
+                                  "OtherSignature",
+                                  "NoMethod",
+                                  "Unavailable",
+                                  "Exhausted",
+                                  "Unimplemented",
+                                  "NoHello",
+                                  "NoFrames",
+                                  "NoResults",
+                                  "LeavesAtOnce",
+                                  "LeavesAfterItsHello",
+                                  "LeavesAtTheFirstCall",
+                                  "Refused",
+                                  "Unserved",
+                                  "FullQueue",
+                                  "Stopped",
+                                  "Mix"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kMix) + 1);
 
 std::vector<Kind> all_kinds() {
@@ -133,9 +146,7 @@ struct HungHandlers {
   std::vector<std::unique_ptr<Hung>> hung;
 };
 
-class SickServers : private HungHandlers,
-                    public RpcTest,
-                    public ::testing::WithParamInterface<Kind> {
+class SickServers : private HungHandlers, public RpcTest, public ::testing::WithParamInterface<Kind> {
  protected:
   ~SickServers() override { fleet_.reset(); }
 
@@ -146,7 +157,9 @@ class SickServers : private HungHandlers,
         hung.push_back(std::make_unique<Hung>());
         return add_url(serve_here([&](Server& server) {
                          server.register_handler<method<&Hung::answer, "ask">>(hung.back().get());
-                       }).urls().front());
+                       })
+                           .urls()
+                           .front());
       case Kind::kOtherSignature:
         return add_server<answer_otherwise>();
       case Kind::kNoMethod:
@@ -222,7 +235,8 @@ class SickServers : private HungHandlers,
  private:
   template <auto Handler>
   void add_server() {
-    add_url(serve_here([](Server& server) { server.register_handler<method<Handler, "ask">>(); }).urls().front());
+    add_url(
+        serve_here([](Server& server) { server.register_handler<method<Handler, "ask">>(); }).urls().front());
   }
   void add_url(std::string url) { urls_.push_back(std::move(url)); }
 
@@ -256,8 +270,8 @@ TEST_P(SickServers, GetAtMostOneCallInAHundredAfterOneTimeout) {
   load.counts_from = began + kTimeout;
   ASSERT_TRUE(turn_all_until([&] { return load.callers == 0; }));
   EXPECT_GE(load.counted, kCalls);
-  EXPECT_LE(load.failed * 100, load.counted) << load.failed << " of " << load.counted
-                                             << " calls failed: " << load.failure.to_string();
+  EXPECT_LE(load.failed * 100, load.counted)
+      << load.failed << " of " << load.counted << " calls failed: " << load.failure.to_string();
   expect_all_tried(kHealthy);
   // Connections to servers that flap have growing pauses, of up to a second.
   const auto seconds = static_cast<std::size_t>((std::chrono::steady_clock::now() - began) / 1s);

@@ -1,82 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server whose loop was blocked for longer than its callers wait, over TCP and the system's clock.
-#include <gtest/gtest.h>
+// A server whose loop was blocked for longer than its callers wait, over TCP and Unix sockets and the
+// system's clock.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <latch>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
-#include <vector>
+#include <string>
 
-#include "weft/client.hpp"
-#include "weft/server.hpp"
+#include "integration/stalled_calls.hpp"
 
 namespace weft::testing {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace weft::stall_testing;
 
-struct Blocked {
-  std::atomic<int> ran{0};
-  std::latch began{1};
-  std::latch released{1};
+class LateLoopsOver : public ::testing::TestWithParam<const char*> {
+ protected:
+  LateLoopsOver() {
+    register_stalled(server_, service_);
+    server_.start().value();
+    client_ = std::make_unique<Client>(*loop_, ClientOptions{.connect = server_.urls().front()});
+  }
+  StallOutcome calls(Arrival arrival) { return calls_in_stall(service_, server_, *loop_, *client_, arrival); }
+  static std::string listen() {
+    const std::string url = GetParam();
+    return url.starts_with("unix") ? url + std::to_string(::getpid()) : url;
+  }
 
-  int count(int number) {
-    ++ran;
-    return number;
-  }
-  // Blocks its loop.
-  void block() {
-    began.count_down();
-    released.wait();
-  }
+  StalledService service_;
+  Server server_{{.listen = {listen()}, .threads = 1}};
+  std::unique_ptr<Loop> loop_ = Loop::create().value();
+  std::unique_ptr<Client> client_;
 };
 
-Task<void> stay_away(Blocked* blocked, Client* client, std::vector<Call<int>>* calls) {
-  auto blocking = client->start<&Blocked::block>();
-  // The call leaves with this coroutine's turn.
-  while (!blocked->began.try_wait()) {
-    auto turn = sleep_for(1ms);
-    (void)co_await std::move(turn);
-  }
-  CallOptions options;
-  options.timeout = 500ms;
-  for (int i = 0; i < 1000; ++i) calls->push_back(client->start<&Blocked::count>(options, i));
-  auto away = sleep_for(1500ms);
-  (void)co_await std::move(away);
-  blocked->released.count_down();
-  auto end = co_await std::move(blocking);
-  EXPECT_TRUE(end.ok()) << end.status().to_string();
+class LateLoopsOverTcp : public LateLoopsOver {};
+class LateLoopsOverUnixSockets : public LateLoopsOver {};
+
+INSTANTIATE_TEST_SUITE_P(Tcp, LateLoopsOver, ::testing::Values("tcp://127.0.0.1:0"));
+INSTANTIATE_TEST_SUITE_P(Unix, LateLoopsOver, ::testing::Values("unix:///tmp/weft_late_loops_"));
+INSTANTIATE_TEST_SUITE_P(Tcp, LateLoopsOverTcp, ::testing::Values("tcp://127.0.0.1:0"));
+INSTANTIATE_TEST_SUITE_P(Unix, LateLoopsOverUnixSockets, ::testing::Values("unix:///tmp/weft_late_loops_"));
+
+TEST_P(LateLoopsOver, RunNoExpiredCallThatArrivedWithOneThatBlocks) {
+  expect_known_expired_calls_do_not_run(service_, server_, *loop_, *client_);
 }
 
-TEST(LateLoopOverTcp, RunsNoneOfAThousandCallsThatExpiredMeanwhile) {
-  Blocked blocked;
-  ServerOptions options;
-  options.listen = {"tcp://127.0.0.1:0"};
-  Server server{std::move(options)};
-  server.register_handler<&Blocked::count>(&blocked);
-  server.register_handler<&Blocked::block>(&blocked);
-  ASSERT_TRUE(server.start().ok());
-  auto loop = Loop::create().value();
-  {
-    ClientOptions of_client;
-    of_client.connect = server.urls().front();
-    Client client{*loop, std::move(of_client)};
-    std::vector<Call<int>> calls;
-    loop->block_on(stay_away(&blocked, &client, &calls));
-    for (auto& call : calls) {
-      const auto result = loop->block_on(std::move(call));
-      EXPECT_EQ(result.status().code(), StatusCode::kDeadlineExceeded);
-    }
-    // The server has dealt with all requests before the next one comes: bytes that arrive meanwhile hide how
-    // long the others have waited.
-    while (client.stats().late_answers < calls.size()) loop->run_once(5ms);
-    EXPECT_EQ(blocked.ran, 0) << "requests ran for callers that had given up";
-    const auto after = loop->block_on(client.call<&Blocked::count>(7));
-    EXPECT_TRUE(after.ok()) << after.status().to_string();
-    EXPECT_EQ(blocked.ran, 1);
+TEST_P(LateLoopsOverTcp, RunNoneOfAThousandCallsThatExpiredMeanwhile) {
+  EXPECT_EQ(calls(Arrival::kMeanwhile).ran, 0);
+}
+
+// The kernel tells when the last bytes arrived, and those before may have arrived with them.
+TEST_P(LateLoopsOverTcp, RunExpiredCallsOfAPeerThatGoesOnSending) {
+  expect_expired_calls_run(calls(Arrival::kBeforeOthers));
+}
+
+TEST_P(LateLoopsOverUnixSockets, RunCallsThatExpiredMeanwhile) {
+  expect_expired_calls_run(calls(Arrival::kMeanwhile));
+}
+
+constexpr auto& count_remotely = remote<"count", int(int)>;
+constexpr auto& count_of_runs = remote<"count_of_runs", int()>;
+
+/// Runs in the child, and ends with its parent at the latest.
+[[noreturn]] void serve_in_child(int url_pipe) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  StalledService service;
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop.get()}};
+  server.register_handler<method<&StalledService::count, "count">>(&service);
+  server.register_handler("count_of_runs", [&service]() -> int { return service.ran; });
+  server.start().value();
+  const std::string line = server.urls().front() + "\n";
+  if (::write(url_pipe, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::_Exit(1);
+  while (true) loop->run_once(1h);
+}
+
+TEST(StoppedServers, RunNoneOfAThousandCallsThatExpiredMeanwhile) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) serve_in_child(ends[1]);
+  std::string url;
+  for (char letter = 0; ::read(ends[0], &letter, 1) == 1 && letter != '\n';) url += letter;
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  Client client{*loop, {.connect = url}};
+  EXPECT_TRUE(loop->block_on(outcome_of_stalled(client.start<count_remotely>(1))).ok());
+
+  ::kill(child, SIGSTOP);
+  ::waitpid(child, nullptr, WUNTRACED);
+  std::vector<Call<int>> calls;
+  calls.reserve(kStalledCalls);
+  for (int i = 0; i < kStalledCalls; ++i) {
+    calls.push_back(client.start<count_remotely>(CallOptions{.timeout = kStallTimeout}, i));
   }
-  server.stop();
+  const TimePoint end = loop->now() + kStall;
+  while (loop->now() < end) loop->run_once(end - loop->now());
+  ::kill(child, SIGCONT);
+  for (auto& call : calls) {
+    const Result<int> result = loop->block_on(outcome_of_stalled(std::move(call)));
+    EXPECT_EQ(result.status().code(), StatusCode::kDeadlineExceeded) << result.status().to_string();
+  }
+  while (client.stats().late_answers < calls.size()) loop->run_once(5ms);
+  EXPECT_EQ(loop->block_on(outcome_of_stalled(client.start<count_of_runs>())).value(), 1);
+
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace
