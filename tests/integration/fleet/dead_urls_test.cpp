@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-4, CR-13: a URL that can never work fails each call at once, on whatever it is called: clients, pools
+// CR-6, CR-13: a URL that can never work fails each call at once, on whatever it is called: clients, pools
 // and fleets, whose list comes from their name or from a file, from coroutines and from threads that block.
 // The clock of the loop stands still, so that a call that waits never ends.
 #include <cstdio>

@@ -189,7 +189,9 @@ Task<Status> repeat(streams::TextsStub* stub) {
   const streams::Text request = text(std::string(20, 'r'));
   auto repeated = stub->Repeat(request);
   int read = 0;
-  while (const auto* each = co_await repeated.next()) read += each->text() == request.text() ? 1 : 0;
+  while (const auto* each = co_await repeated.next()) {
+    if (each->text() == request.text()) ++read;
+  }
   EXPECT_TRUE(!repeated.status().ok() || read == 20) << "a part was taken for the whole";
   co_return repeated.status();
 }
