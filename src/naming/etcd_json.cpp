@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naming/etcd_json.hpp"
 
-#include <array>
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "naming/endpoint_text.hpp"
+#include "weft/detail/base/base64.hpp"
 #include "weft/detail/base/peer_text.hpp"
 
 namespace weft::detail {
@@ -16,37 +16,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-constexpr std::uint8_t kNoDigit = 64;
-constexpr std::array<std::uint8_t, 256> kDigitValues = [] {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(kNoDigit);
-  for (std::size_t i = 0; i < kDigits.size(); ++i) {
-    values[static_cast<unsigned char>(kDigits[i])] = static_cast<std::uint8_t>(i);
-  }
-  return values;
-}();
-
 Status garbage(std::string_view text) {
   return bad_name("what answers is not etcd's JSON gateway: " + peer_text(text, 100));
 }
 
 bool from_base64(std::string_view text, std::string& bytes) {
-  if (text.size() % 4 != 0) return false;
-  if (text.ends_with('=')) text.remove_suffix(text.ends_with("==") ? 2 : 1);
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : text) {
-    const std::uint8_t digit = kDigitValues[static_cast<unsigned char>(c)];
-    if (digit == kNoDigit) return false;
-    bits = (bits << 6) | digit;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    bytes += static_cast<char>(bits >> held & 0xff);
-  }
-  return true;
+  const auto size = base64_decoded_size(text);
+  if (!size) return false;
+  const std::size_t before = bytes.size();
+  bytes.resize(before + *size);
+  return decode_base64(text, reinterpret_cast<std::byte*>(bytes.data() + before));
 }
 
 const Json* member(const Json* object, const char* name) {
@@ -106,14 +85,7 @@ Result<EtcdLease> read_lease(const Json* lease, std::string_view text) {
 
 std::string base64_of(std::string_view bytes) {
   std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view three = bytes.substr(at, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      bits = bits << 8 | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0u);
-    }
-    for (std::size_t i = 0; i < 4; ++i) text += i <= three.size() ? kDigits[bits >> (18 - 6 * i) & 63] : '=';
-  }
+  append_base64(text, as_bytes(bytes));
   return text;
 }
 
