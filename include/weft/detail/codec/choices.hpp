@@ -34,8 +34,8 @@ struct Codec<T, Kind::kOptional> {
     out.reset();
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
-    to.type<typename T::value_type>();
+  static constexpr void append_schema(auto& to) {
+    to.template type<typename T::value_type>();
     to.put("?");
   }
 };
@@ -67,8 +67,8 @@ struct Codec<T, Kind::kUnique> {
     out = std::move(value);
     return from.leave();
   }
-  static constexpr void append_schema(SchemaWriter& to) {
-    to.type<Value>();
+  static constexpr void append_schema(auto& to) {
+    to.template type<Value>();
     to.put("?");
   }
 };
@@ -99,9 +99,9 @@ struct Codec<std::variant<Ts...>, Kind::kVariant> {
     if (index >= sizeof...(Ts)) return from.fail(DecodeFault::kVariant);
     return each(index, [&](auto place) { return from.read(out.template emplace<place()>()); });
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     const char* before = "<";
-    ((to.put(before), to.type<Ts>(), before = " | "), ...);
+    ((to.put(before), to.template type<Ts>(), before = " | "), ...);
     to.put(">");
   }
 
@@ -169,9 +169,9 @@ struct Codec<Result<T>, Kind::kResult> {
     }
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("result<");
-    if constexpr (!std::is_void_v<T>) to.type<T>();
+    if constexpr (!std::is_void_v<T>) to.template type<T>();
     to.put(">");
   }
 
@@ -238,11 +238,11 @@ struct Codec<std::expected<T, E>, Kind::kExpected> {
       return from.read(out.emplace());
     }
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("expected<");
-    if constexpr (!std::is_void_v<T>) to.type<T>();
+    if constexpr (!std::is_void_v<T>) to.template type<T>();
     to.put(", ");
-    to.type<E>();
+    to.template type<E>();
     to.put(">");
   }
 };

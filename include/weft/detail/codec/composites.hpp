@@ -37,10 +37,10 @@ struct MembersCodec {
       return visit_members(out, [&from](auto&... members) { return from.read(members...); });
     }
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     if (!to.enter(type_tag<T>, true)) return;
     to.put("{");
-    append_list(to, members_of<T>{});
+    to.template members<T>();
     to.put("}");
     to.leave();
   }
@@ -58,11 +58,11 @@ struct Codec<T, Kind::kCompatible> {
   template <bool kChecked>
   static void encode(BasicEncoder<kChecked>&, const T&) {}
   static bool decode(Decoder&, T&) { return true; }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("+v");
     to.put_number(T::kSince);
     to.put(" ");
-    to.type<typename T::value_type>();
+    to.template type<typename T::value_type>();
   }
 };
 
@@ -104,9 +104,9 @@ struct Codec<T, Kind::kUserWire> {
     if (!Traits::from_wire(std::move(wire), out)) return from.fail(DecodeFault::kRefused);
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     if (!to.enter(type_tag<T>, false)) return;
-    to.type<Wire>();
+    to.template type<Wire>();
     to.leave();
   }
 };
@@ -131,7 +131,7 @@ struct Codec<T, Kind::kUser> {
     if (Traits::decode(from, out)) return true;
     return from.fault() != DecodeFault::kNone ? false : from.fail(DecodeFault::kRefused);
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     if (!to.enter(type_tag<T>, false)) return;
     Traits::append_schema(to);
     to.leave();

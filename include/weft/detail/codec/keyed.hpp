@@ -83,9 +83,9 @@ struct Codec<T, Kind::kSet> {
     }
     return !kNests<Key> || from.leave();
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put(UniqueKeys<T> ? "set[" : "multiset[");
-    to.type<Key>();
+    to.template type<Key>();
     to.put("]");
   }
 };
@@ -128,11 +128,11 @@ struct Codec<T, Kind::kMap> {
     }
     return !kNests<Entry> || from.leave();
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put(UniqueKeys<T> ? "map[" : "multimap[");
-    to.type<Key>();
+    to.template type<Key>();
     to.put(": ");
-    to.type<Value>();
+    to.template type<Value>();
     to.put("]");
   }
 };

@@ -35,7 +35,7 @@ struct Codec<T, Kind::kNumber> {
     to.write_number(value);
   }
   static bool decode(Decoder& from, T& out) { return from.read_number(out); }
-  static constexpr void append_schema(SchemaWriter& to) { append_number_schema<T>(to); }
+  static constexpr void append_schema(auto& to) { append_number_schema<T>(to); }
 };
 
 template <>
@@ -46,7 +46,7 @@ struct Codec<bool, Kind::kBool> {
     to.write_number(static_cast<std::uint8_t>(value));
   }
   static bool decode(Decoder& from, bool& out) { return from.read_flag(out); }
-  static constexpr void append_schema(SchemaWriter& to) { to.put("bool"); }
+  static constexpr void append_schema(auto& to) { to.put("bool"); }
 };
 
 /// Writes IEEE binary128 on every machine: the 64 significant bits of the x87 format fit into its 113.
@@ -81,7 +81,7 @@ struct Codec<T, Kind::kLongDouble> {
     std::memcpy(&out, words, kX87 ? 10 : 16);
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) { to.put("f128"); }
+  static constexpr void append_schema(auto& to) { to.put("f128"); }
 };
 
 template <typename T>
@@ -98,7 +98,7 @@ struct Codec<T, Kind::kEnum> {
     out = static_cast<T>(number);
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) { to.type<Number>(); }
+  static constexpr void append_schema(auto& to) { to.template type<Number>(); }
 };
 
 template <typename T>
@@ -115,9 +115,9 @@ struct Codec<T, Kind::kDuration> {
     out = T{ticks};
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("duration<");
-    to.type<Rep>();
+    to.template type<Rep>();
     to.put(" x ");
     to.put_number(static_cast<std::uint64_t>(T::period::num));
     to.put("/");
@@ -141,7 +141,7 @@ struct Codec<T, Kind::kTimePoint> {
     return true;
   }
   /// Clocks with other epochs have other schemas, because only the ticks since the epoch are sent.
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     using Clock = typename T::clock;
     if constexpr (std::is_same_v<Clock, std::chrono::system_clock>)
       to.put("time<");
@@ -151,7 +151,7 @@ struct Codec<T, Kind::kTimePoint> {
       to.put("steady_time<");
     else
       to.put("other_time<");
-    to.type<Since>();
+    to.template type<Since>();
     to.put(">");
   }
 };
@@ -162,7 +162,7 @@ struct Codec<std::monostate, Kind::kEmpty> {
   template <bool kChecked>
   static void encode(BasicEncoder<kChecked>&, const std::monostate&) {}
   static bool decode(Decoder&, std::monostate&) { return true; }
-  static constexpr void append_schema(SchemaWriter& to) { to.put("{}"); }
+  static constexpr void append_schema(auto& to) { to.put("{}"); }
 };
 
 }  // namespace weft::detail::codec_detail

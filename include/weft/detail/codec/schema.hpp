@@ -41,7 +41,12 @@ class SchemaWriter {
   template <typename... Ts>
   constexpr void list() {
     Separator separator;
-    (list_item<Ts>(separator), ...);
+    (list_item<Ts>(*this, separator), ...);
+  }
+  /// Appends the types of the members of `T`: an aggregate, a tuple or a pair.
+  template <typename T>
+  constexpr void members() {
+    list_members(codec_detail::members_of<T>{});
   }
 
   /// Begins the fields of the type that `tag` stands for. `in_braces`: the description of the type is in
@@ -69,20 +74,16 @@ class SchemaWriter {
 
   constexpr std::uint64_t hash() const { return hash_; }
 
- private:
-  static constexpr std::size_t kNestingMax = 64;
-  struct Level {
-    std::uint64_t tag;
-    std::size_t begins;
-    bool in_braces;
-  };
+ protected:
   struct Separator {
     bool first_in_hash = true;
     bool first_in_text = true;
   };
 
-  template <typename T>
-  constexpr void list_item(Separator& separator) {
+  /// Appends one item of a list, and its `name`, which does not count for the hash, if it has one. `self` is
+  /// this writer, or the class that is derived from it.
+  template <typename T, typename Self>
+  constexpr void list_item(Self& self, Separator& separator, std::string_view name = {}) {
     constexpr bool kAddition = codec_detail::kind_of<std::remove_cv_t<T>> == codec_detail::Kind::kCompatible;
     std::string* const text = text_;
     if (kAddition) ++silent_;
@@ -92,8 +93,25 @@ class SchemaWriter {
     if (text_ != nullptr && !separator.first_in_text) append_text(", ");
     if (!kAddition) separator.first_in_hash = false;
     separator.first_in_text = false;
-    type<T>();
+    if (text_ != nullptr && !name.empty()) {
+      append_text(name);
+      append_text(": ");
+    }
+    self.template type<T>();
     if (kAddition) --silent_;
+  }
+
+ private:
+  static constexpr std::size_t kNestingMax = 64;
+  struct Level {
+    std::uint64_t tag;
+    std::size_t begins;
+    bool in_braces;
+  };
+
+  template <typename... Ts>
+  constexpr void list_members(codec_detail::Types<Ts...>) {
+    list<Ts...>();
   }
   void append_text(std::string_view words);
   /// Not constexpr on purpose: types nested this deep do not compile.
@@ -123,11 +141,6 @@ constexpr std::uint64_t number_of_type() {
 }
 template <typename T>
 inline constexpr std::uint64_t type_tag = number_of_type<T>();
-
-template <typename... Ts>
-constexpr void append_list(SchemaWriter& to, Types<Ts...>) {
-  to.list<Ts...>();
-}
 
 }  // namespace codec_detail
 }  // namespace weft::detail

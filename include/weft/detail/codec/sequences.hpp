@@ -75,7 +75,7 @@ struct Codec<T, Kind::kText> {
       out = T{text, size};
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) { to.put("string"); }
+  static constexpr void append_schema(auto& to) { to.put("string"); }
 };
 
 /// A view is decoded in place where its bytes lie aligned in memory, and copied to the arena otherwise.
@@ -99,9 +99,9 @@ struct Codec<T, Kind::kView> {
     out = T{reinterpret_cast<const Element*>(bytes), count};
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("[");
-    to.type<Element>();
+    to.template type<Element>();
     to.put("]");
   }
 
@@ -136,9 +136,9 @@ struct Codec<T, Kind::kSequence> {
     else
       return decode_each(from, out, count);
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("[");
-    to.type<Element>();
+    to.template type<Element>();
     to.put("]");
   }
 
@@ -207,9 +207,9 @@ struct Codec<T, Kind::kArray> {
     }
     return true;
   }
-  static constexpr void append_schema(SchemaWriter& to) {
+  static constexpr void append_schema(auto& to) {
     to.put("[");
-    to.type<Element>();
+    to.template type<Element>();
     to.put("; ");
     to.put_number(kCount);
     to.put("]");
