@@ -32,8 +32,8 @@ TEST(Base64, WritesAndReadsBytes) {
 }
 
 TEST(Base64, RefusesEverythingElse) {
-  for (const char* text : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zm 9", "====", "Z===", "Zg==Zg==", "Zm9-", "Zg=a",
-                           "=m9v", "Zm\x80v"}) {
+  for (const char* text : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zm 9", "====", "Z===", "Zg==Zg==", "Zm9-",
+                           "Zg=a", "=m9v", "Zm\x80v"}) {
     EXPECT_EQ(decoded_base64(text), "refused") << text;
   }
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates for the codec's tests: random ones, and the same ones each time.
 
-generate_types.py <file to write>
+generate_types.py <file to write> [<header> <test of one type>]
 
 Writes a GoogleTest source of aggregates of 1 to 32 fields, nested, of all kinds of types that the codec knows, with strong
 ids among them. Each type comes with the text of its schema, which follows from the shape alone and not from what the library
@@ -123,7 +123,7 @@ class Generator:
             return made, f"{made.code} {name} = {made.code}();"
         return made, f"{made.code} {name};"
 
-    def aggregate(self, name: str, count: int, *, grows: bool) -> str:
+    def aggregate(self, name: str, count: int, test: str, *, grows: bool) -> str:
         fields = [self.field(f"f{number}") for number in range(count)]
         if grows:
             added = self.copied(1)
@@ -141,25 +141,26 @@ class Generator:
             f"  void fill_members(Fill& fill) {{ fill.all({', '.join(names)}); }}\n"
             f"  friend bool operator==(const {name}& a, const {name}& b) {{ return {same}; }}\n}};\n"
             f"static_assert(weft::detail::schema_hash<{name}>() == {hash_of('({' + ', '.join(hashed) + '})')}u);\n"
-            f'TEST(GeneratedTypes, {name}Travels) {{ expect_travels<{name}>("({made.schema})"); }}\n'
+            f'TEST(GeneratedTypes, {name}Travels) {{ {test}<{name}>("({made.schema})"); }}\n'
         )
 
 
-def source() -> str:
+def source(header: str, test: str) -> str:
     generator = Generator()
     counts = FIELDS + [generator.random.randint(1, FIELDS_MOST) for _ in range(TYPES - len(FIELDS))]
     # Small ones first, for the large ones to nest.
     counts = counts[len(FIELDS) :] + counts[: len(FIELDS)]
-    types = [generator.aggregate(f"Type{number}", count, grows=number % 8 == 7) for number, count in enumerate(counts)]
+    types = [generator.aggregate(f"Type{number}", count, test, grows=number % 8 == 7) for number, count in enumerate(counts)]
     hashes = ", ".join(f"weft::detail::schema_hash<{made.code}>()" for made in generator.aggregates)
     different = (
         "TEST(GeneratedTypes, DifferentShapesHaveDifferentHashes) {\n"
         f"  const std::vector<std::uint64_t> hashes = {{{hashes}}};\n"
         "  EXPECT_EQ(std::set<std::uint64_t>(hashes.begin(), hashes.end()).size(), hashes.size());\n}\n"
     )
-    head = '#include "unit/codec/generated_types.hpp"\n\nnamespace weft::testing::generated {\nnamespace {\n\n'
+    head = f'#include "{header}"\n\n' + "namespace weft::testing::generated {\nnamespace {\n\n"
     return head + "\n".join([*types, different]) + "\n}  // namespace\n}  // namespace weft::testing::generated\n"
 
 
 if __name__ == "__main__":
-    pathlib.Path(sys.argv[1]).write_text(source())
+    chosen = sys.argv[2:] or ["unit/codec/generated_types.hpp", "expect_travels"]
+    pathlib.Path(sys.argv[1]).write_text(source(*chosen))

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <list>
@@ -74,11 +76,15 @@ class Mark {
 /// Deterministic numbers, the same with every compiler.
 class Random {
  public:
+  /// `any`: floating-point numbers of any bits, and texts of any bytes.
+  explicit Random(bool any = false) : any_(any) {}
+  bool any() const { return any_; }
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(engine_() % bound); }
   std::uint64_t number() { return engine_(); }
 
  private:
   std::mt19937_64 engine_{20'26};
+  bool any_;
 };
 
 /// Gives `out` a random value, member by member.
@@ -96,7 +102,7 @@ struct Fill {
     if constexpr (std::is_same_v<T, bool>)
       out = random.below(2) != 0;
     else if constexpr (std::is_floating_point_v<T>)
-      out = static_cast<T>(random.below(1'000'000)) / 4;
+      out = random.any() ? any_number<T>() : static_cast<T>(random.below(1'000'000)) / 4;
     else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>)
       out = static_cast<T>(random.number());
     else if constexpr (requires { out.fill_members(*this); })
@@ -111,9 +117,26 @@ struct Fill {
     return value;
   }
 
+  /// A number of any bits; a long double has bits that no number has, so its parts are chosen.
+  template <typename T>
+  T any_number() {
+    if constexpr (sizeof(T) > 8) {
+      return std::ldexp(static_cast<T>(random.number()), static_cast<int>(random.below(40'000)) - 20'000);
+    } else {
+      const std::uint64_t bits = random.number() | (random.below(4) == 0 ? 0x7FF8'0000'7FC0'0000U : 0);
+      T number;
+      std::memcpy(&number, &bits, sizeof number);
+      return number;
+    }
+  }
+
   void of(std::monostate&) {}
   void of(Nothing&) {}
-  void of(std::string& out) { out.assign(random.below(20), static_cast<char>('a' + random.below(26))); }
+  void of(std::string& out) {
+    out.assign(random.below(20), static_cast<char>('a' + random.below(26)));
+    if (!random.any()) return;
+    for (char& c : out) c = static_cast<char>(random.below(random.below(16) == 0 ? 256 : 128));
+  }
   template <typename T>
   void of(Id<T>& out) {
     out = Id<T>{made<T>()};

@@ -10,7 +10,8 @@
 
 namespace weft::detail {
 
-/// Writes the text of a SchemaWriter with the name of each field of an aggregate before the type of the field:
+/// Writes the text of a SchemaWriter with the name of each field of an aggregate before the type of the
+/// field:
 /// "{x: f64, y: f64}". The names do not count for the hash, nor for references.
 class NamedSchemaWriter : public SchemaWriter {
  public:
