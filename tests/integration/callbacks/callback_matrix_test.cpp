@@ -3,10 +3,7 @@
 // carrier, on a live connection, on one that is closing, and on one that is lost. A memory error ends the
 // process; the sanitizers' builds report it.
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,14 +17,7 @@
 #include <weft/fleet.hpp>
 #include <weft/weft.hpp>
 
-#if WEFT_HAVE_TLS
-#include "support/test_ca.hpp"
-#endif
-#if WEFT_HAVE_VERBS
-#include "support/rdma_devices.hpp"
-#include "weft/detail/transport/tcp.hpp"
-#include "weft/detail/transport/verbs.hpp"
-#endif
+#include "integration/callbacks/callback_ways.hpp"
 #include "weft/detail/coro/event.hpp"
 
 namespace weft::testing::callback_matrix {
@@ -121,18 +111,6 @@ constexpr int kClosing = -2;
 /// The callback shuts the sockets of the established connections before its action: the carriers find them
 /// lost.
 constexpr int kLost = -3;
-
-/// Descriptors of this process that are connected sockets.
-std::vector<int> connected_sockets() {
-  std::vector<int> found;
-  for (int descriptor = 3; descriptor < 256; ++descriptor) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0)
-      found.push_back(descriptor);
-  }
-  return found;
-}
 
 class World;
 /// The world whose callbacks hooks without a state of their own are.
@@ -377,8 +355,7 @@ class World {
     others_.spawn(&hang_on, client_.get());
     turn_until([this] { return server_->stats().calls_running == 2; });
     armed_ = true;
-    sockets_ = connected_sockets();
-    std::erase_if(sockets_, [this](int its) { return std::ranges::count(foreign_sockets_, its) != 0; });
+    sockets_ = new_sockets_.list();
     trigger();
     for (int turn = 0; turn != case_.cut && turn < 200 && !quiet(); ++turn) loop_->run_once(0ms);
     if (case_.cut >= 0) cut();
@@ -391,7 +368,7 @@ class World {
     if (which != case_.callback || !std::exchange(armed_, false)) return;
     fired_ = true;
     if (case_.cut == kClosing) cut();
-    if (case_.cut == kLost) lose();
+    if (case_.cut == kLost) shut(sockets_);
     act();
   }
 
@@ -578,9 +555,6 @@ class World {
     if (Loop::current() == nullptr) return loop_->post([this] { cut(); });
     server_->peers().for_each_here([](Peer peer) { peer.close("cut"); });
   }
-  void lose() {
-    for (const int descriptor : sockets_) ::shutdown(descriptor, SHUT_RDWR);
-  }
 
   void expect_value(const Result<int>& answer, int expected) {
     if (answer.ok()) {
@@ -630,7 +604,7 @@ class World {
   const Case case_;
   const Transports transports_;
   const bool checksums_;
-  const std::vector<int> foreign_sockets_ = connected_sockets();
+  const NewSockets new_sockets_;
   std::vector<int> sockets_;
   Lines lines_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
@@ -649,62 +623,21 @@ void reached(Callback which) {
   if (world != nullptr) world->on(which);
 }
 
-struct Way {
-  const char* name;
-  const char* url;
-  bool checksums = false;
-  /// Its connections can be lost by a shutdown of their sockets.
-  bool sockets = false;
-  /// Each connection costs much: fewer states of the connection.
-  bool few = false;
-};
-
-void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.name;
-}
-
 /// Parameters: the carrier, and the number of the callback.
 class CallbackMatrix : public ::testing::TestWithParam<std::tuple<Way, int>> {
  protected:
   static const Way& way() { return std::get<0>(GetParam()); }
   static Callback callback() { return static_cast<Callback>(std::get<1>(GetParam())); }
-  static Transports transports() {
-#if WEFT_HAVE_VERBS
-    if (std::string_view{way().url}.starts_with("verbs")) {
-      VerbsOptions verbs;
-      verbs.driver = &rdma_devices();
-      Transports only;
-      only.add(detail::make_verbs_transport(detail::make_tcp_transport(), verbs));
-      return only;
-    }
-#endif
-    TransportOptions options;
-#if WEFT_HAVE_TLS
-    static const TestCa authority;
-    static const TlsCertificate certificate = authority.issue();
-    options.tls.certificates = {certificate};
-    options.tls.ca_pem = authority.pem();
-#endif
-    return make_transports(std::move(options));
-  }
-  static std::string url() {
-    static int number = 0;
-    std::string its = way().url;
-    if (its.find('#') != std::string::npos) {
-      its.replace(its.find('#'), 1, std::to_string(::getpid()) + "-" + std::to_string(++number));
-    }
-    return its;
-  }
 };
 
 TEST_P(CallbackMatrix, PerformsEachAction) {
-  const Transports its = transports();
+  const Transports its = transports_of(way());
   for (int action = 0; action < static_cast<int>(Action::kLast); ++action) {
     for (const int cut : {kStands, kClosing, kLost, 0, 1, 2, 4}) {
       if (cut == kLost && !way().sockets) continue;
       if (way().few && cut >= 0 && cut != 2) continue;
       SCOPED_TRACE(std::string{kActionNames[action]} + " " + std::to_string(cut));
-      World tried{url(), its, {callback(), static_cast<Action>(action), cut}, way().checksums};
+      World tried{unused_url(way()), its, {callback(), static_cast<Action>(action), cut}, way().checksums};
       // The server may close the connection before the callback is reached.
       EXPECT_TRUE(tried.run() || cut >= 0);
       if (::testing::Test::HasFatalFailure()) return;
@@ -712,25 +645,8 @@ TEST_P(CallbackMatrix, PerformsEachAction) {
   }
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all{{"memory", "memory://callbacks#"},
-                       {"memoryChecked", "memory://callbacks#", true},
-                       {.name = "tcp", .url = "tcp://127.0.0.1:0", .sockets = true},
-                       {.name = "unix", .url = "unix:///tmp/weft-callbacks-#", .sockets = true}};
-#if WEFT_HAVE_TLS
-  all.push_back({.name = "tls", .url = "tls://127.0.0.1:0", .sockets = true});
-#endif
-#if WEFT_HAVE_UCX
-  all.push_back({.name = "ucx", .url = "ucx://127.0.0.1:0", .few = true});
-#endif
-#if WEFT_HAVE_VERBS
-  all.push_back({.name = "verbs", .url = "verbs://127.0.0.1:0", .sockets = true});
-#endif
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(Carriers, CallbackMatrix,
-                         ::testing::Combine(::testing::ValuesIn(ways()),
+                         ::testing::Combine(::testing::ValuesIn(callback_ways()),
                                             ::testing::Range(0, static_cast<int>(Callback::kLast))),
                          [](const auto& its) {
                            return std::string{std::get<0>(its.param).name} +
