@@ -20,6 +20,9 @@ constexpr std::uint32_t kFirstFailures = 2;
 constexpr double kRecentPart = 1.0 / 16;
 /// An endpoint is an example for the others if its failed share is this much of the outlier's at most.
 constexpr double kClearlyLower = 1.0 / 3;
+/// A run of failures ejects an endpoint if the example's share of failures would cause fewer of such runs in
+/// two windows of the outlier.
+constexpr double kRunsByChance = 0.01;
 
 }  // namespace
 
@@ -56,16 +59,27 @@ void OutlierRecords::restart(std::uint32_t index) noexcept {
 }
 
 double OutlierRecords::Record::failed_share() const noexcept {
-  const double all = static_cast<double>(calls) + last_calls;
+  const double all = calls_of_two_windows();
   return all == 0 ? 0 : (static_cast<double>(failures) + last_failures) / all;
 }
 
-// Failures that all endpoints have in common are no reason to leave one of them out: with a share of 0.4 each
-// of them fails five times in a row now and then.
+// As if one more call had failed by a tenth: a share of zero after few calls says little.
+double OutlierRecords::Record::cautious_failed_share() const noexcept {
+  return (static_cast<double>(failures) + last_failures + 0.1) / (calls_of_two_windows() + 1);
+}
+
+// Failures that all endpoints have in common are no reason to leave one of them out. With a share of 0.1 each
+// of them fails five times in a row once in 100,000 calls, which may be each minute.
 bool OutlierRecords::looks_well(std::uint32_t index, std::uint32_t outlier) const noexcept {
   const Record& record = records_[index];
   if (record.failures_in_a_row != 0) return false;
   const Record& worse = records_[outlier];
+  const bool is_by_run = worse.has_served() && !worse.is_outlier_by_window;
+  if (is_by_run) {
+    const double runs =
+        worse.calls_of_two_windows() * std::pow(record.cautious_failed_share(), worse.failures_in_a_row);
+    if (runs > kRunsByChance) return false;
+  }
   const double share = worse.failed_share();
   const bool is_slow_only = worse.failures_in_a_row == 0 && share < options_.failure_share;
   const double level = worse.has_served() ? std::max(worse.recent, share) : 1;
@@ -115,9 +129,8 @@ bool OutlierRecords::note(std::uint32_t index, const CallReport& report) noexcep
   record.latency_sum += static_cast<double>(report.latency.count());
   const std::uint32_t most =
       record.has_served() ? options_.failures_in_a_row : std::min(options_.failures_in_a_row, kFirstFailures);
-  bool outlier = most > 0 && record.failures_in_a_row >= most;
-  if (report.now - record.window_began >= options_.window) outlier = end_window(record) || outlier;
-  return outlier;
+  record.is_outlier_by_window = report.now - record.window_began >= options_.window && end_window(record);
+  return record.is_outlier_by_window || (most > 0 && record.failures_in_a_row >= most);
 }
 
 }  // namespace weft::detail

@@ -126,7 +126,7 @@ inline StallOutcome calls_in_stall(StalledService& service, Server& server, Loop
   return outcome;
 }
 
-/// Where a carrier does not tell when bytes arrived, the requests may have arrived just now, and run.
+/// Requests may run where the carrier does not tell when bytes arrived: they may have arrived just now.
 inline void expect_expired_calls_run(const StallOutcome& outcome) {
   EXPECT_GT(outcome.ran, 0)
       << "the server knows how long these requests waited; docs/guide/overload.md says otherwise";

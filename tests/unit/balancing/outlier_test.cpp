@@ -180,6 +180,27 @@ TEST_F(Ejections, LeaveMostInUseWhileAllFailOftenAlike) {
   }
 }
 
+// With a share of 0.1 a run of five failures comes every 110,000 calls, which a busy fleet makes in seconds.
+TEST_F(Ejections, LeaveNearlyAllInUseWhileManyCallsFailNowAndThen) {
+  for (const double share : {0.05, 0.1, 0.15}) {
+    detail::OutlierEjection policy{OutlierOptions{}, std::make_unique<RoundRobin>()};
+    ASSERT_TRUE(policy.set_endpoints(list_.specs).ok());
+    detail::RandomNumbers random{7};
+    double sum = 0;
+    constexpr int kCalls = 3'000'000;
+    for (int call = 0; call < kCalls; ++call) {
+      now_ += std::chrono::microseconds{100};
+      const std::optional<std::uint32_t> index = policy.pick({.now = now_});
+      ASSERT_TRUE(index);
+      policy.begun(*index, now_);
+      const bool fails = random.between(0, 1) < share;
+      policy.ended(*index, {now_, fails ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration::zero()});
+      sum += static_cast<double>(policy.ejected());
+    }
+    EXPECT_LT(sum / kCalls, 0.5) << "mean of ejected servers when " << share << " of all calls fail";
+  }
+}
+
 TEST_F(Ejections, EndByNoCallThatBeganBeforeThem) {
   serve();
   const TimePoint began = now_;

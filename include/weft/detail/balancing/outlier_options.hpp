@@ -9,8 +9,9 @@ namespace weft {
 
 /// Rules by which OutlierEjection leaves endpoints out. Times are above zero, shares from 0 to 1.
 struct OutlierOptions {
-  /// Failures in a row that eject; zero: they do not count. An endpoint that has not answered a call since it
-  /// came into the list is ejected after two.
+  /// Failures in a row that eject; zero: they do not count. It takes more of them where the other endpoints
+  /// fail often too. An endpoint that has not answered a call since it came into the list is ejected after
+  /// two.
   std::uint32_t failures_in_a_row = 5;
   /// Share of an endpoint's calls of a window that eject when they failed; above 1: it does not count.
   double failure_share = 0.5;

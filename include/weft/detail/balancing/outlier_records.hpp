@@ -21,8 +21,9 @@ class OutlierRecords {
   void begun(std::uint32_t index) noexcept { ++records_[index].in_flight; }
   /// Records the end of a call. Returns true if the endpoint must be ejected now.
   bool note(std::uint32_t index, const CallReport& report) noexcept;
-  /// Returns true if `index` is clearly better than `outlier`: its last call did not fail, and in this window
-  /// and the one before the failed share of its calls was at most a third of the outlier's.
+  /// Returns true if `index` is clearly better than `outlier`: its last call did not fail, in this window and
+  /// the one before the failed share of its calls was at most a third of the outlier's, and that share would
+  /// hardly cause as long a run of failures as the outlier had.
   bool looks_well(std::uint32_t index, std::uint32_t outlier) const noexcept;
   /// Judges an endpoint anew. The share of its calls that failed is kept for looks_well().
   void restart(std::uint32_t index) noexcept;
@@ -43,10 +44,15 @@ class OutlierRecords {
     /// Failed share of the last calls; each call counts a sixteenth.
     double recent = 0;
     TimePoint succeeded_at = TimePoint::min();
+    /// The last call ended a window that is an outlier by itself.
+    bool is_outlier_by_window = false;
 
     bool has_served() const noexcept { return succeeded_at != TimePoint::min(); }
     /// Failed share of the calls of two windows; zero without calls.
     double failed_share() const noexcept;
+    /// Returns an estimate of that share which is above zero, and the more so after few calls.
+    double cautious_failed_share() const noexcept;
+    double calls_of_two_windows() const noexcept { return static_cast<double>(calls) + last_calls; }
   };
 
   bool end_window(Record& record) noexcept;
