@@ -16,8 +16,15 @@ constexpr FixedFailure kHasMemory{StatusCode::kInvalidArgument, Layer::kRpc, Ret
 
 }  // namespace
 
-OpenedStream::News::News(OpenedStream& its_stream) noexcept
-    : Ready([](Ready* node) noexcept { static_cast<News*>(node)->stream.tell(); }), stream(its_stream) {}
+// Both change the state of the stream's items.
+CallSentNews::CallSentNews() noexcept
+    : Ready([](Ready* node) noexcept {
+        static_cast<OpenedStream*>(static_cast<CallSentNews*>(node))->tell();
+      }) {}
+CallEndedNews::CallEndedNews() noexcept
+    : Ready([](Ready* node) noexcept {
+        static_cast<OpenedStream*>(static_cast<CallEndedNews*>(node))->tell();
+      }) {}
 
 // A stream has no timeout but its own.
 OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details)
@@ -30,7 +37,7 @@ OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, std::uni
 }
 
 OpenedStream::~OpenedStream() {
-  while (!waits_.empty()) waits_.pop_front().lose_stream(side_.loop());
+  waits_.lose_stream(side_.loop());
 }
 
 Status OpenedStream::check_options(const CallOptions& options) noexcept {
@@ -43,7 +50,7 @@ Begun OpenedStream::open(std::size_t body_bytes) {
   if (Status misuse = check_options(request().details->options); !misuse.ok()) {
     return refuse(std::move(misuse));
   }
-  set_waiter(&ended_);
+  set_waiter(static_cast<CallEndedNews*>(this));
   return begin(nullptr, body_bytes);
 }
 
@@ -88,7 +95,7 @@ void OpenedStream::abandon(const Status& why) noexcept {
 }
 
 void OpenedStream::on_sent() noexcept {
-  loop().schedule(sent_);
+  loop().schedule(static_cast<CallSentNews&>(*this));
 }
 
 void OpenedStream::shrink() noexcept {

@@ -36,7 +36,9 @@ class [[nodiscard]] FinishStream final
  public:
   explicit FinishStream(Record& stream) noexcept : stream_(stream) {}
   ~FinishStream() {
-    if (!wait_.has_lost_stream() && stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
+    if (!waits_ || wait_.has_lost_stream()) return;
+    stream_.waits().remove(wait_);
+    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
   }
   FinishStream(const FinishStream&) = delete;
   FinishStream& operator=(const FinishStream&) = delete;
@@ -59,14 +61,18 @@ class [[nodiscard]] FinishStream final
     } else {
       stream_.set_end_waiter(&resumption_);
     }
-    stream_.begin_wait(wait_, resumption_);
+    stream_.waits().add(wait_, resumption_);
+    waits_ = true;
     return true;
   }
   auto await_resume() {
     stop_listening();
-    wait_.end();
     using Outcome = decltype(stream_.take_result());
-    return wait_.has_lost_stream() ? Outcome{stream_was_destroyed()} : stream_.take_result();
+    if (std::exchange(waits_, false)) {
+      if (wait_.has_lost_stream()) return Outcome{stream_was_destroyed()};
+      stream_.waits().remove(wait_);
+    }
+    return stream_.take_result();
   }
 
  private:
@@ -77,6 +83,7 @@ class [[nodiscard]] FinishStream final
   Record& stream_;
   Resumption resumption_;
   StreamWait wait_;
+  bool waits_ = false;
 };
 
 }  // namespace weft::detail

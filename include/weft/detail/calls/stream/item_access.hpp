@@ -20,7 +20,6 @@ class ServedItems {
   /// The stream outlives the coroutine of its handler.
   struct Wait {
     static constexpr bool has_lost_stream() noexcept { return false; }
-    static constexpr void end() noexcept {}
   };
 
   explicit ServedItems(StreamSide& side) noexcept : side_(&side) {}
@@ -30,6 +29,7 @@ class ServedItems {
   void cancel(CancelReason reason) const noexcept { side_->close(to_status(reason), true); }
   void abandon(const Status& why) const noexcept { side_->abandon(why); }
   void begin_wait(Wait&, Ready&) const noexcept {}
+  void end_wait(Wait&) const noexcept {}
 
  private:
   StreamSide* side_;
@@ -45,8 +45,10 @@ class OpenedItems {
   StreamSide& side() const noexcept { return stream_->side(); }
   void cancel(CancelReason reason) const noexcept { stream_->on_cancel(reason); }
   void abandon(const Status& why) const noexcept { stream_->abandon(why); }
-  /// A coroutine waits; `node` resumes it.
-  void begin_wait(Wait& wait, Ready& node) const noexcept { stream_->begin_wait(wait, node); }
+  /// A coroutine begins to wait; `node` resumes it.
+  void begin_wait(Wait& wait, Ready& node) const noexcept { stream_->waits().add(wait, node); }
+  /// The coroutine goes on, or is destroyed. Not after has_lost_stream().
+  void end_wait(Wait& wait) const noexcept { stream_->waits().remove(wait); }
 
  private:
   OpenedStream* stream_;

@@ -15,12 +15,22 @@ struct OwnedDetails {
   std::unique_ptr<CallDetails> details;
 };
 
+/// Notifies an opened stream that its call has found its connection. A base class, so that it needs no
+/// reference to the stream.
+struct CallSentNews : Ready {
+  CallSentNews() noexcept;
+};
+/// Notifies an opened stream that its call has ended.
+struct CallEndedNews : Ready {
+  CallEndedNews() noexcept;
+};
+
 /// A stream that this side opened: a call, and its side of the items. Derived classes encode and decode the
 /// items.
 ///
 /// After the peer has ended the call, or the connection is gone, items that have arrived can still be read;
 /// when this side abandons the stream they are dropped. Thread: the target's loop.
-class OpenedStream : OwnedDetails, public PendingCall {
+class OpenedStream : OwnedDetails, public PendingCall, CallSentNews, CallEndedNews {
  public:
   /// `details` belong to the call's options. Most are freed once the stream is open, to keep it small.
   OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details);
@@ -42,12 +52,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
   /// Sets the node to schedule when the call has ended; may be null.
   void set_end_waiter(Ready* waiter) noexcept { end_waiter_ = waiter; }
   const Ready* end_waiter() const noexcept { return end_waiter_; }
-  /// A coroutine waits on this stream. The destructor of the stream resumes a coroutine that still waits, by
-  /// `node`.
-  void begin_wait(StreamWait& wait, Ready& node) noexcept {
-    wait.begin(node);
-    waits_.push_back(wait);
-  }
+  /// Returns the coroutines that wait on this stream. The destructor of the stream resumes them.
+  StreamWaits& waits() noexcept { return waits_; }
   /// Returns the failure; ok while the call goes on, and after it succeeded.
   const Status& status() const noexcept;
 
@@ -64,11 +70,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
   void on_sent() noexcept;
 
  private:
-  /// Notifies that the call has found its connection, or has ended: both change the state of its items.
-  struct News : Ready {
-    explicit News(OpenedStream& its_stream) noexcept;
-    OpenedStream& stream;
-  };
+  friend CallSentNews;
+  friend CallEndedNews;
 
   StreamSide* stream() noexcept final { return &side(); }
   // The items end with the call at once, because the connection may be gone when someone looks at them later.
@@ -96,10 +99,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
   void shrink() noexcept;
 
   StreamSide side_;
-  News sent_{*this};
-  News ended_{*this};
   Ready* end_waiter_ = nullptr;
-  IntrusiveList<StreamWait, StreamWaitTag> waits_;
+  StreamWaits waits_;
 };
 
 }  // namespace weft::detail

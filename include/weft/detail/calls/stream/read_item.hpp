@@ -25,6 +25,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
   ReadItem(Access access, typename Format::Memory& memory) noexcept : access_(access), memory_(memory) {}
   ~ReadItem() {
     if (!suspended_ || wait_.has_lost_stream()) return;
+    access_.end_wait(wait_);
     if (access_.side().reader() == &resumption_) access_.side().set_reader(nullptr);
   }
   ReadItem(const ReadItem&) = delete;
@@ -56,13 +57,9 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
     access_.begin_wait(wait_, resumption_);
     return true;
   }
-  typename Format::Value await_resume() noexcept {
+  [[gnu::always_inline]] typename Format::Value await_resume() noexcept {
     stop_listening();
-    suspended_ = false;
-    wait_.end();
-    if (wait_.has_lost_stream()) [[unlikely]] {
-      return {};
-    }
+    if (suspended_ && !end_wait()) return {};
     StreamSide& side = access_.side();
     if (!side.incoming().has_item()) {
       // The peer would wait for credit without end; abandoning cancels the call there.
@@ -81,6 +78,13 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final
   }
 
  private:
+  /// Returns false when the stream was destroyed meanwhile.
+  [[gnu::noinline]] bool end_wait() noexcept {
+    suspended_ = false;
+    if (wait_.has_lost_stream()) return false;
+    access_.end_wait(wait_);
+    return true;
+  }
   void on_cancel(CancelReason reason) noexcept override {
     if (!wait_.has_lost_stream()) access_.cancel(reason);
   }

@@ -73,6 +73,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
       : access_(access), item_(item), attachment_(std::move(attachment)), turn_(*this) {}
   ~WriteItem() {
     if (!turn_.coroutine || wait_.has_lost_stream()) return;
+    access_.end_wait(wait_);
     if (access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
   }
   WriteItem(const WriteItem&) = delete;
@@ -105,8 +106,10 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   }
   bool await_resume() {
     stop_listening();
-    wait_.end();
-    turn_.coroutine = nullptr;
+    if (turn_.coroutine) {
+      turn_.coroutine = nullptr;
+      if (!wait_.has_lost_stream()) access_.end_wait(wait_);
+    }
     if (thrown_ != nullptr) std::rethrow_exception(std::exchange(thrown_, nullptr));
     return written_;
   }

@@ -70,9 +70,9 @@ class StreamErrand final : public Errand, public StreamExchange {
     void start();
 
    private:
-    struct Ended : Ready {
+    struct Ended : detail::Ready {
       explicit Ended(StreamErrand& its) noexcept
-          : Ready([](Ready* node) noexcept { static_cast<Ended*>(node)->errand.end_begun(); }), errand(its) {}
+          : Ready([](detail::Ready* node) noexcept { static_cast<Ended*>(node)->errand.end_begun(); }), errand(its) {}
       StreamErrand& errand;
     };
 
