@@ -24,10 +24,9 @@ class CarrierIncoming final : public Incoming {
  public:
   CarrierIncoming(std::unique_ptr<Incoming> base, std::shared_ptr<const CarrierChoices> carriers)
       : base_(std::move(base)), carriers_(std::move(carriers)) {}
-  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
-    ConnectionOptions with_carriers = options;
-    with_carriers.carriers = with_others(carriers_, options.carriers);
-    return base_->adopt(loop, with_carriers);
+  Result<std::unique_ptr<BaseCarrier>> adopt(Loop& loop, ConnectionOptions& options) override {
+    options.carriers = with_others(carriers_, options.carriers);
+    return base_->adopt(loop, options);
   }
   std::string remote_endpoint() const override { return base_->remote_endpoint(); }
 

@@ -166,13 +166,17 @@ Connection::~Connection() {
   base_.reset();
 }
 
-void Connection::start(FrameSink& sink) {
+void Connection::start(FrameSink& sink, Bytes received) {
   WEFT_ASSERT(sink_ == nullptr, "a connection is started once");
   if (state_ == State::kMade) state_ = State::kStarted;
   sink_ = receiver_ = &sink;
   if (bringing_up_ != nullptr) {
     bringing_up_->bring_up.set_sink(sink);
     receiver_ = &bringing_up_->bring_up;
+  }
+  if (!received.empty()) {
+    resume_ = framer_.begin_with(received);
+    if (!resume_) return close(Status::of<kNoMemoryToReceive>());
   }
   if (peer_owes()) peer_watch_.owed(framer_.progress());
   backlog_.begin(loop_.now(), loop_.now());  // bytes that are already here have not waited

@@ -145,7 +145,7 @@ class PassedDescriptors : public ConformanceTest {
     raw_ = Descriptor{testing::connected_socket(listener_->local_url())};
     ASSERT_TRUE(raw_);
     ASSERT_TRUE(until([&] { return !incoming_.empty(); }));
-    server_.connection = incoming_.front()->adopt(*loop_, options).value();
+    server_.connection = incoming_.front()->adopt_connection(*loop_, options).value();
     incoming_.clear();
     server_.connection->start(server_.sink);
     ASSERT_TRUE(send_with_copies(raw_.get(), bytes, witness_.passed(), count));

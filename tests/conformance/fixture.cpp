@@ -239,7 +239,7 @@ void ConformanceTest::connect(const ConnectionOptions& client_options,
   ASSERT_TRUE(made.ok()) << made.status().to_string();
   client_.connection = *std::move(made);
   ASSERT_TRUE(until([&] { return !incoming_.empty(); }));
-  auto adopted = incoming_.front()->adopt(*loop_, server_options);
+  auto adopted = incoming_.front()->adopt_connection(*loop_, server_options);
   incoming_.clear();
   ASSERT_TRUE(adopted.ok()) << adopted.status().to_string();
   server_.connection = *std::move(adopted);

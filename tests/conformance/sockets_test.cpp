@@ -24,7 +24,7 @@ class Sockets : public ConformanceTest {
     raw_ = std::make_unique<testing::RawSocket>(listener_->local_url());
     ASSERT_TRUE(raw_->connected());
     ASSERT_TRUE(until([&] { return !incoming_.empty(); }));
-    server_.connection = incoming_.front()->adopt(*loop_, options).value();
+    server_.connection = incoming_.front()->adopt_connection(*loop_, options).value();
     incoming_.clear();
     server_.connection->start(server_.sink);
   }
@@ -297,7 +297,7 @@ TEST_P(Memory, EndsOnTwoThreadsExchangeFrames) {
     return Status{};
   };
   listener->start([&](std::unique_ptr<Incoming> peer) {
-    far.connection = peer->adopt(*there, {}).value();
+    far.connection = peer->adopt_connection(*there).value();
     far.connection->start(far.sink);
     far.send_hello();
   });

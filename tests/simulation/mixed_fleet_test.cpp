@@ -159,7 +159,7 @@ class MixedServer {
     const auto network = host_.transport();
     listener_ = network->listen(loop, detail::Url::parse(url()).value()).value();
     listener_->start([this, &loop, manners](std::unique_ptr<detail::Incoming> incoming) {
-      visits_.push_back(std::make_unique<Visit>(incoming->adopt(loop, {}).value(), manners, 1000));
+      visits_.push_back(std::make_unique<Visit>(incoming->adopt_connection(loop).value(), manners, 1000));
     });
   }
 

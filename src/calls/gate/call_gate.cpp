@@ -10,12 +10,11 @@
 #include <utility>
 
 #include "calls/gate/method_table.hpp"
-#include "calls/sending/session_link.hpp"
 #include "calls/terms/admission.hpp"
 #include "weft/detail/calls/terms/metadata.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/transport/url.hpp"
-#include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
 
@@ -58,7 +57,7 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
                                               bool early) noexcept {
   if (!looks_at_callers()) return std::nullopt;
   const ServerGate& server = *methods_->gate();
-  const TimePoint now = link_.loop().now();
+  const TimePoint now = loop_.now();
   try {
     remember_remote();
     if (!std::exchange(rates_taken_, false)) {
@@ -66,7 +65,7 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
     }
     if (caller_ == nullptr) {
       caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
-                                              link_.connection().peer_identity(), methods_->entries().size());
+                                              connection_.peer_identity(), methods_->entries().size());
     }
     auto refusal = caller_->refuse(method, metadata, now);
     rates_taken_ = early && !refusal;
@@ -83,13 +82,13 @@ std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
 
 void CallGate::remember_remote() {
   if (remote_ != nullptr) return;
-  remote_ = std::make_shared<const std::string>(link_.connection().remote_endpoint());
+  remote_ = std::make_shared<const std::string>(connection_.remote_endpoint());
 }
 
 std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::size_t held) const noexcept {
   if (method.gate == nullptr) return std::nullopt;
   const MethodGate& gate = *method.gate;
-  const TimePoint now = link_.loop().now();
+  const TimePoint now = loop_.now();
   if (gate.rate != nullptr) {
     if (const Duration wait = gate.rate->wait(now); wait > Duration::zero()) return over_methods_rate(wait);
   }
@@ -102,21 +101,21 @@ std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::si
   return std::nullopt;
 }
 
-std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& frame, Deadline deadline,
+std::optional<Refusal> CallGate::admit(const MethodEntry& method, const ReceivedRequest& request,
+                                       std::uint64_t attachment_bytes, Deadline deadline,
                                        OwnedPass& pass) noexcept {
   if (method.gate == nullptr) return std::nullopt;
-  const wire::RequestView request{frame.header};
   try {
     remember_remote();
     return admit(*method.gate,
                  {.method = method.key.name,
-                  .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
+                  .metadata = request.metadata(),
                   .remote_endpoint = *remote_,
-                  .connection_id = link_.connection_id(),
+                  .connection_id = connection_.connection_id(),
                   .deadline = deadline,
-                  .request_bytes = request.arguments_bytes(),
-                  .attachment_bytes = request.attachment_bytes(),
-                  .identity = caller_ != nullptr ? caller_->caller() : link_.connection().peer_identity()},
+                  .request_bytes = request.arguments().size(),
+                  .attachment_bytes = attachment_bytes,
+                  .identity = caller_ != nullptr ? caller_->caller() : connection_.peer_identity()},
                  pass);
   } catch (const std::bad_alloc&) {
     pass.reset();
@@ -129,7 +128,7 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
 // last: a caller that is refused by its own limit takes nothing from the shared ones.
 std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCall::Facts& facts,
                                        OwnedPass& pass) {
-  const TimePoint now = link_.loop().now();
+  const TimePoint now = loop_.now();
   const ServerGate& server = gate.server;
   if (caller_ == nullptr) {  // else check_caller() took them
     if (auto refusal = take_rates_of_host(server, now)) return refusal;
@@ -138,7 +137,7 @@ std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCal
   const bool places = gate.has_records && (gate.limit != nullptr || server.limit() != nullptr);
   const bool has_token = gate.has_records && facts.identity.kind() == Identity::Kind::kToken;
   if (places || has_token || !server.interceptors().empty()) {
-    pass.reset(new GatePass(gate, link_.loop(), remote_, facts.request_bytes));
+    pass.reset(new GatePass(gate, loop_, remote_, facts.request_bytes));
     pass->set_caller(facts.identity);
   }
   IncomingCall call{facts, pass != nullptr ? pass->objects() : none};

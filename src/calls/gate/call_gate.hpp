@@ -9,22 +9,27 @@
 
 #include "calls/gate/caller_check.hpp"
 #include "calls/gate/gate_pass.hpp"
+#include "calls/gate/received_request.hpp"
 #include "calls/terms/refusals.hpp"
 #include "weft/detail/calls/gate/incoming_call.hpp"
-#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/calls/terms/answer_sink.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
 
 namespace weft::detail {
 
 struct MethodEntry;
 class MethodTable;
-class SessionLink;
 
 /// Lets the calls of one connection pass their MethodGates. Knows the host that the connection comes from.
 /// Thread: the connection's loop.
 class CallGate {
  public:
-  /// Both outlive it; null `methods`: this side serves none.
-  CallGate(SessionLink& link, const MethodTable* methods) noexcept : link_(link), methods_(methods) {}
+  /// `connection` knows the peer. All outlive it; null `methods`: this side serves none.
+  CallGate(const AnswerSink& connection, Loop& loop, const MethodTable* methods) noexcept
+      : connection_(connection), loop_(loop), methods_(methods) {}
 
   /// Returns true if the server checks the callers of calls: check_caller() must be called before anything
   /// else.
@@ -44,8 +49,9 @@ class CallGate {
   [[gnu::cold]] std::optional<Refusal> refuse_early(const MethodEntry& method,
                                                     std::size_t held) const noexcept;
   /// Passes a call through rates and interceptors: returns a refusal, or sets `pass` for later steps, which
-  /// stays null when there are none. The call's attachment may still be arriving.
-  [[gnu::cold]] std::optional<Refusal> admit(const MethodEntry& method, const Frame& frame, Deadline deadline,
+  /// stays null when there are none. The call's attachment, of `attachment_bytes`, may still be arriving.
+  [[gnu::cold]] std::optional<Refusal> admit(const MethodEntry& method, const ReceivedRequest& request,
+                                             std::uint64_t attachment_bytes, Deadline deadline,
                                              OwnedPass& pass) noexcept;
 
  private:
@@ -55,7 +61,8 @@ class CallGate {
   std::optional<Refusal> take_rates_of_keys(const ServerGate& server, const IncomingCall& call,
                                             TimePoint now) const;
 
-  SessionLink& link_;
+  const AnswerSink& connection_;
+  Loop& loop_;
   const MethodTable* const methods_;
   /// Null and zero until they are needed.
   std::shared_ptr<const std::string> remote_;

@@ -26,16 +26,23 @@ Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint6
 
 }  // namespace
 
-Refusal RequestCheck::refusal(wire::RequestView request) const {
+Refusal RequestCheck::no_such_method() const {
   if (methods_ == nullptr) return {RefusalReason::kUnknownMethod, Status::of<kClientServesNothing>()};
-  const MethodEntry* method = methods_->find_any(request.method());
-  if (method == nullptr) {
-    return {RefusalReason::kUnknownMethod,
-            {StatusCode::kUnimplemented, Layer::kRpc, [this] {
-               return "the " + std::string{methods_->whose()} +
-                      " has no such method; is the handler registered, under the same name or key?";
-             }}};
-  }
+  return {RefusalReason::kUnknownMethod,
+          {StatusCode::kUnimplemented, Layer::kRpc, [this] {
+             return "the " + std::string{methods_->whose()} +
+                    " has no such method; is the handler registered, under the same name or key?";
+           }}};
+}
+
+Refusal RequestCheck::over_methods_body(const MethodEntry& method, std::uint64_t bytes) {
+  return {RefusalReason::kOverMethodsBody,
+          over_methods_limit("a request", bytes, method.options.body_bytes_max, method, "body_bytes_max")};
+}
+
+Refusal RequestCheck::refusal(wire::RequestView request) const {
+  const MethodEntry* method = named(request);
+  if (method == nullptr) return no_such_method();
   const MethodEntry* exact = methods_->find(request.method(), request.schema());
   if (exact == nullptr) {
     return {RefusalReason::kWrongSchema,
@@ -46,9 +53,7 @@ Refusal RequestCheck::refusal(wire::RequestView request) const {
              },
              kSchemaMismatch}};
   }
-  return {RefusalReason::kOverMethodsBody,
-          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
-                             "body_bytes_max")};
+  return over_methods_body(*exact, request.arguments_bytes());
 }
 
 std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView request) const {

@@ -41,6 +41,10 @@ class RequestCheck {
     const std::uint64_t limit = method.options.attachment_bytes_max;
     return method.takes_attachment && (limit == 0 || request.attachment_bytes() <= limit);
   }
+  /// Refuses a request for a method that there is not.
+  Refusal no_such_method() const;
+  /// Refuses arguments of `bytes`, which are over the limit of `method`.
+  static Refusal over_methods_body(const MethodEntry& method, std::uint64_t bytes);
   /// Returns the reason why the method does not take the request with its attachment; none when it does.
   std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
   /// The same for `method`, which is method_for() it.

@@ -7,6 +7,7 @@
 
 #include "calls/sending/frame_output.hpp"
 #include "calls/sending/outgoing_transfers.hpp"
+#include "calls/terms/counted_connection.hpp"
 #include "calls/terms/refusals.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/status.hpp"
@@ -19,7 +20,6 @@ namespace weft::detail {
 class PeerSeat;
 class PeerTarget;
 class SessionStreams;
-struct CountedSessionTag;
 
 /// Limits that the peer's hello named.
 struct PeerLimits {
@@ -31,11 +31,12 @@ struct PeerLimits {
 
 /// The part of a session that its calls and streams use: the connection, its output, and the limits of both
 /// sides. The session derives from it. Only rare operations are virtual. Thread: the loop's.
-class SessionLink : public ListHook<CountedSessionTag> {
+class SessionLink : public CountedConnection {
  public:
   SessionLink(const SessionLink&) = delete;
   SessionLink& operator=(const SessionLink&) = delete;
 
+  ConnectionStats traffic() const noexcept final { return connection_->stats(); }
   Loop& loop() const { return loop_; }
   const RpcLimits& limits() const { return limits_; }
   Connection& connection() const { return *connection_; }

@@ -33,14 +33,8 @@ std::uint64_t kept_rate(std::uint64_t wanted, std::uint64_t bytes, SessionLink& 
 
 }  // namespace
 
-AnswerWriter::AnswerWriter(SessionLink& link, CallsHost& host, Admission& admission,
-                           IdTable<ServedCall>& calls, CallCounting& counting)
-    : AnswerSink(link.connection_id()),
-      link_(link),
-      host_(host),
-      admission_(admission),
-      calls_(calls),
-      counting_(counting) {}
+AnswerWriter::AnswerWriter(SessionLink& link, CallsHost& host, ServedCalls& served)
+    : AnswerSink(link.connection_id()), link_(link), host_(host), served_(served) {}
 
 bool AnswerWriter::break_off(std::uint64_t id) {
   AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
@@ -180,13 +174,16 @@ bool AnswerWriter::has_room() const noexcept {
 }
 
 void AnswerWriter::forget(ServedCall& call) {
-  calls_.erase(call);
-  admission_.leave(call.request().connection_charge);
+  served_.forget(call);
   wake_room_waiter();
   // One that leaves may have waited for this answer.
   if (!is_gone() && !link_.ready()) [[unlikely]] {
     link_.notify_room();
   }
+}
+
+SessionStreams* AnswerWriter::streams() {
+  return &link_.streams();
 }
 
 std::shared_ptr<PeerTarget> AnswerWriter::peer() {
@@ -211,15 +208,15 @@ void AnswerWriter::finish() {
 
 void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   link_.count_refusal(reason, why);
-  counting_.refused(id);
+  served_.counting().refused(id);
   wire::AnswerHead head = failure_head(why);
   if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
   send_failure(id, head, why.message(), why.details());
 }
 
-void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
+void AnswerWriter::refuse_unrun(std::uint64_t id, const Refusal& refusal) {
   link_.count_refusal(refusal.reason, refusal.status);
-  counting_.refused(id);
+  served_.counting().refused(id);
   wire::AnswerHead head = failure_head(refusal.status);
   head.flags |= wire::FrameFlags::kUnprocessed;
   if (refusal.retry_after > Duration::zero())
@@ -230,12 +227,12 @@ void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
 // Allocates nothing but the frame.
 void AnswerWriter::refuse_without_memory(std::uint64_t id) {
   host_.refusals.count(RefusalReason::kOverProcessMemory);
-  counting_.refused(id);
+  served_.counting().refused(id);
   send_failure(id, kNoMemory, "the server is out of memory for the call");
 }
 
 void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
-  counting_.failed(id, failure.code());
+  served_.counting().failed(id, failure.code());
   send_failure(id, failure_head(failure), failure.message(), failure.details());
 }
 

@@ -7,10 +7,8 @@
 #include <string_view>
 
 #include "calls/sending/answer_transfer.hpp"
-#include "calls/serve/call_counting.hpp"
 #include "calls/serve/calls_host.hpp"
-#include "calls/terms/admission.hpp"
-#include "calls/terms/id_table.hpp"
+#include "calls/serve/served_calls.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/serve/served_call.hpp"
@@ -25,14 +23,12 @@ class SessionLink;
 /// connection's loop.
 class AnswerWriter final : public AnswerSink {
  public:
-  /// All outlive it. `calls` has those with a record.
-  AnswerWriter(SessionLink& link, CallsHost& host, Admission& admission, IdTable<ServedCall>& calls,
-               CallCounting& counting);
+  /// All outlive it; `served` may be made after it.
+  AnswerWriter(SessionLink& link, CallsHost& host, ServedCalls& served);
 
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
-  /// Refuses a call with a handler that has not run, and marks it as unprocessed for its caller.
-  void refuse(std::uint64_t id, const Refusal& refusal);
+  void refuse_unrun(std::uint64_t id, const Refusal& refusal) override;
   void refuse_without_memory(std::uint64_t id) override;
   /// The caller cancelled a call that was answered: drops the unsent rest of the attachment, and notifies the
   /// caller that no more follows. Returns false when nothing of it remains to be sent.
@@ -63,12 +59,13 @@ class AnswerWriter final : public AnswerSink {
   void slow_down(std::uint64_t id, std::uint64_t rate) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
-  bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
+  bool charge_answer(std::size_t bytes) override { return served_.admission().admit_answer(bytes); }
   void forget(ServedCall& call) override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   std::shared_ptr<void>& connection_tag() override;
   std::shared_ptr<PeerTarget> peer() override;
+  SessionStreams* streams() override;
   void finish() override;
 
   /// Fills `head` for an answer with `written` bytes to be written and `kept` bytes that are stored
@@ -83,9 +80,7 @@ class AnswerWriter final : public AnswerSink {
   std::uint32_t requests_ = 0;
   SessionLink& link_;
   CallsHost& host_;
-  Admission& admission_;
-  IdTable<ServedCall>& calls_;
-  CallCounting& counting_;
+  ServedCalls& served_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   /// Attachments that are leaving in pieces; made for the first.
   std::unique_ptr<IdTable<AnswerTransfer>> leaving_;

@@ -7,17 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "calls/gate/call_gate.hpp"
 #include "calls/gate/request_check.hpp"
 #include "calls/landing/arriving_calls.hpp"
 #include "calls/landing/arriving_request.hpp"
-#include "calls/landing/incoming_transfer.hpp"
 #include "calls/serve/answer_writer.hpp"
-#include "calls/serve/call_counting.hpp"
 #include "calls/serve/calls_host.hpp"
-#include "calls/serve/served_list.hpp"
-#include "calls/terms/admission.hpp"
-#include "calls/terms/id_table.hpp"
+#include "calls/serve/served_calls.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/serve/served_call.hpp"
@@ -61,9 +56,9 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Returns the calls with attachments that are arriving in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
   /// Returns the calls with a record.
-  ServedList& calls() { return calls_; }
+  ServedList& calls() { return served_.list(); }
   /// Returns the call `id` if it has a record; otherwise null.
-  ServedCall* find(std::uint64_t id) const { return table_.find(id); }
+  ServedCall* find(std::uint64_t id) const { return served_.find(id); }
   AnswerWriter& answers() { return answers_; }
   /// The connection is gone: nothing arrives, and answers are dropped. Notifies up to `left` of the calls,
   /// and decrements `left` for each. Returns false when some remain.
@@ -74,22 +69,6 @@ class CallsIn final : private ArrivingCallsOwner {
   void on_call_refused(wire::RequestView request, const Refusal& refusal) override;
   void on_call_failed(wire::RequestView request, const Status& failure) override;
 
-  /// Belongs to a request beside its frame.
-  struct Arrived {
-    /// Deadline of the call, counted from when its frame was here, not its attachment.
-    Deadline deadline{};
-    Buffer attachment{};
-    /// Bytes in place of it that stay while the request is received. They are not charged yet.
-    Bytes received{};
-    /// Transfer instead of it, for a handler that chooses the memory; null without one.
-    std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
-    /// Null when the call passed nothing that is notified of its end.
-    OwnedPass pass{};
-
-    /// Bytes of the attachment in the server's memory.
-    std::size_t bytes_there() const { return incoming == nullptr ? attachment.size() : incoming->received(); }
-  };
-
   /// Makes the table for the first of them.
   ArrivingCalls& need_arriving_calls();
   /// Serves a call that has to pass its method's gate.
@@ -99,15 +78,15 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
   [[gnu::cold, gnu::noinline]] bool is_too_late(wire::RequestView request);
-  bool is_in_use(std::uint64_t id) const;
-  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                      Arrived&& arrived);
-  ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, RunningPlace place, Arrived& arrived, bool has_details);
+  /// Serves a request with a record that has passed its method's gate, or needs not.
+  Status serve(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, RequestExtras&& extras);
+  /// Returns true if a call with this id waits for its attachment.
+  bool is_arriving(std::uint64_t id) const;
 
   SessionLink& link_;
   CallsHost& host_;
-  Admission admission_;
+  AnswerWriter answers_;
+  ServedCalls served_;
   ArrivingRequest arriving_;
   /// Made for the first: most connections have none.
   std::unique_ptr<ArrivingCalls> arriving_calls_;
@@ -115,12 +94,7 @@ class CallsIn final : private ArrivingCallsOwner {
   bool early_ = false;
   /// Pass of the request with the attachment being received; null when it passed nothing.
   OwnedPass arriving_pass_;
-  CallGate gate_;
-  IdTable<ServedCall> table_;
-  ServedList calls_;
   const RequestCheck check_;
-  CallCounting counting_;
-  AnswerWriter answers_;
   /// Time for which the requests of this batch may have waited, and the time at which they were received.
   Duration waited_{};
   TimePoint held_since_ = TimePoint::max();

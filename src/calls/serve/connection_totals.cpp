@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/serve/connection_totals.hpp"
 
-#include "calls/sending/session_link.hpp"
-
 namespace weft::detail {
 
-void ConnectionTotals::join(SessionLink& session) noexcept {
+void ConnectionTotals::join(CountedConnection& connection) noexcept {
   if (made_in_.in_child()) return;
   const std::lock_guard lock(mutex_);
-  sessions_.push_back(session);
+  connections_.push_back(connection);
 }
 
-void ConnectionTotals::leave(SessionLink& session) noexcept {
-  auto& hook = static_cast<ListHook<CountedSessionTag>&>(session);
-  if (made_in_.in_child()) return hook.unlink();
+void ConnectionTotals::leave(CountedConnection& connection) noexcept {
+  if (made_in_.in_child()) return connection.unlink();
   const std::lock_guard lock(mutex_);
-  hook.unlink();
-  ended_ += session.connection().stats();
+  connection.unlink();
+  ended_ += connection.traffic();
 }
 
 ConnectionStats ConnectionTotals::sum() const noexcept {
   if (made_in_.in_child()) return {};
   const std::lock_guard lock(mutex_);
   ConnectionStats sum = ended_;
-  sessions_.for_each([&sum](SessionLink& session) { sum += session.connection().stats(); });
+  connections_.for_each([&sum](CountedConnection& connection) { sum += connection.traffic(); });
   return sum;
 }
 

@@ -3,23 +3,21 @@
 
 #include <mutex>
 
+#include "calls/terms/counted_connection.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/transport/connection_stats.hpp"
 
 namespace weft::detail {
 
-class SessionLink;
-struct CountedSessionTag;
-
 /// Sums the traffic of the connections of one loop, including connections that have ended. Each connection
-/// counts for itself, and the sum is only computed on request. Thread: any, with a lock that sessions take
-/// only at their beginning and end.
+/// counts for itself, and the sum is only computed on request. Thread: any, with a lock that connections
+/// take only at their beginning and end.
 class ConnectionTotals {
  public:
-  void join(SessionLink& session) noexcept;
-  /// The connection of `session` is about to be destroyed.
-  void leave(SessionLink& session) noexcept;
+  void join(CountedConnection& connection) noexcept;
+  /// `connection` is about to be destroyed.
+  void leave(CountedConnection& connection) noexcept;
   /// Queries each connection, so the cost grows with their number.
   ConnectionStats sum() const noexcept;
 
@@ -27,8 +25,8 @@ class ConnectionTotals {
   /// Tells a child of fork apart, in which a thread that is not there may hold the mutex.
   const ForkMark made_in_;
   mutable std::mutex mutex_;
-  /// Mutable, because a query changes no session.
-  mutable IntrusiveList<SessionLink, CountedSessionTag> sessions_;
+  /// Mutable, because a query changes no connection.
+  mutable IntrusiveList<CountedConnection, CountedConnectionTag> connections_;
   ConnectionStats ended_;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/server/check_options.hpp"
 
+#include <algorithm>
+
+#include "calls/serve/protocol.hpp"
 #include "calls/terms/option_checks.hpp"
 
 namespace weft::detail {
@@ -32,6 +35,13 @@ Status check_options(const ServerOptions& options, bool blocking) {
   if (options.threads != 0 && options.loop != nullptr) {
     return misuse("ServerOptions::loop",
                   "a server with threads of its own would not run on this loop; set threads to 0");
+  }
+  const auto& protocols = options.protocols;
+  if (std::find(protocols.begin(), protocols.end(), nullptr) != protocols.end()) {
+    return misuse("ServerOptions::protocols", "a null pointer is no protocol; give it for example weft::http()");
+  }
+  for (const auto& protocol : protocols) {
+    if (Status fault = protocol->check(); !fault.ok()) return fault;
   }
   Status status = check_above_zero({{"ServerOptions::connections_max", options.connections_max}});
   if (status.ok() && blocking) {

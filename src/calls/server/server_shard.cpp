@@ -25,12 +25,15 @@ bool is_disagreement(const Status& why) {
          (why.code() == StatusCode::kUnauthenticated || why.code() == StatusCode::kFailedPrecondition);
 }
 
-void note_disagreement(FaultLog& log, Session& session, const Status& why) noexcept {
-  try {
-    log.note(session.connection().remote_endpoint(), why.to_string(), 1, session.loop().now());
-  } catch (const std::bad_alloc&) {
-    // The log does without.
-  }
+template <typename T, typename Tag>
+void move_to(IntrusiveList<T, Tag>& list, T& element) noexcept {
+  static_cast<ListHook<Tag>&>(element).unlink();
+  list.push_back(element);
+}
+
+template <typename List>
+void delete_all(List& list) noexcept {
+  while (!list.empty()) delete &list.pop_front();
 }
 
 }  // namespace
@@ -51,38 +54,84 @@ ServerShard::ServerShard(const Setup& setup)
 }
 
 ServerShard::~ServerShard() {
-  WEFT_ASSERT(sessions_.empty() && host_.running.get() == 0, "a shard is stopped before it is destroyed");
+  WEFT_ASSERT(!has_connections() && host_.running.get() == 0, "a shard is stopped before it is destroyed");
+  delete_all(decided_);
+  delete_all(ended_others_);
   place_->close();
 }
 
 void ServerShard::adopt(std::unique_ptr<Incoming> incoming) noexcept {
   if (setup_.options.loop_held_from != kNoTimeout) holds_.watch(setup_.options.loop_held_from);
   try {
-    begin_session(*incoming);
+    begin(*incoming);
   } catch (const std::bad_alloc&) {
-    setup_.connections.fetch_sub(1, std::memory_order_relaxed);
-    write_line(setup_.logger, LogLevel::kWarning, [] { return "a new connection: out of memory"; });
+    lost_before_begin(Status::of<kOutOfMemory>());
   }
 }
 
-// Throws std::bad_alloc before there is a session; afterwards the session pays.
-void ServerShard::begin_session(Incoming& incoming) {
-  auto connection = incoming.adopt(setup_.loop, connection_options(setup_.options.limits));
-  if (!connection.ok() || stopping_) {
-    setup_.connections.fetch_sub(1, std::memory_order_relaxed);
-    if (!connection.ok()) {
-      write_line(setup_.logger, LogLevel::kWarning,
-                 [&] { return "a new connection: " + connection.status().to_string(); });
-    }
-    return;
+void ServerShard::lost_before_begin(const Status& why) noexcept {
+  setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  if (why.ok()) return;
+  write_line(setup_.logger, LogLevel::kWarning, [&] { return "a new connection: " + why.to_string(); });
+}
+
+// Throws std::bad_alloc before the connection has an owner; afterwards the owner reports its end.
+void ServerShard::begin(Incoming& incoming) {
+  ConnectionOptions options = connection_options(setup_.options.limits);
+  Result<std::unique_ptr<BaseCarrier>> carrier = incoming.adopt(setup_.loop, options);
+  if (!carrier.ok() || stopping_) return lost_before_begin(carrier.ok() ? Status{} : carrier.status());
+  const auto& protocols = setup_.options.protocols;
+  if (protocols.empty()) return begin_session(*std::move(carrier), options, {});
+  undecided_.push_back(*new FirstBytes(setup_.loop, *this, protocols, *std::move(carrier), std::move(options),
+                                       setup_.options.limits.hello_timeout));
+}
+
+void ServerShard::on_protocol(FirstBytes& first, const Protocol* protocol) {
+  move_to(decided_, first);
+  reap();
+  try {
+    if (protocol == nullptr) return begin_session(first.take_carrier(), first.options(), first.received());
+    begin_other(*protocol, first.take_carrier(), first.received());
+  } catch (const std::bad_alloc&) {
+    lost_before_begin(Status::of<kOutOfMemory>());
   }
+}
+
+void ServerShard::on_no_protocol(FirstBytes& first, const Status& why) {
+  move_to(decided_, first);
+  setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  reap();
+  log_end([&first] { return first.remote_endpoint(); }, why);
+}
+
+void ServerShard::begin_other(const Protocol& protocol, std::unique_ptr<BaseCarrier> carrier, Bytes received) {
+  const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
+  const ServedConnectionSetup setup{setup_.loop,   *this, host_, setup_.options.limits,
+                                    setup_.logger, id};
+  ServedConnection& connection = *protocol.make(setup, std::move(carrier)).release();
+  others_.push_back(connection);
+  host_.traffic.join(connection);
+  connection.start(received);
+}
+
+void ServerShard::on_connection_closed(ServedConnection& connection, const Status& why) {
+  setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  host_.traffic.leave(connection);
+  move_to(ended_others_, connection);
+  reap();
+  log_end([&connection] { return connection.remote_endpoint(); }, why);
+}
+
+void ServerShard::begin_session(std::unique_ptr<BaseCarrier> carrier, const ConnectionOptions& options,
+                                Bytes received) {
   const RpcLimits& limits = setup_.options.limits;
   SessionSetup setup{
       setup_.loop, *this, limits, host_, setup_.logger, limits.hello_timeout, setup_.options.checksums};
   setup.ends_in_slices = true;
+  auto connection = std::make_unique<Connection>(setup_.loop, options, std::move(carrier));
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
-  Session& session = sessions_.add(std::make_unique<Session>(setup, std::move(*connection), id));
-  session.start();
+  Session& session = sessions_.add(std::make_unique<Session>(setup, std::move(connection), id));
+  session.start(received);
 }
 
 void ServerShard::on_session_ready(Session& session) {
@@ -115,23 +164,44 @@ void ServerShard::on_session_closed(Session& session, const Status& why) {
   }
   graveyard_.take_over(session);
   reap();
-  log_end(session, why);
+  log_end([&session] { return session.connection().remote_endpoint(); }, why);
 }
 
-void ServerShard::log_end(Session& session, const Status& why) noexcept {
-  const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
-  if (is_disagreement(why)) return note_disagreement(setup_.faults, session, why);
+template <typename Endpoint>
+void ServerShard::log_end(Endpoint endpoint, const Status& why) noexcept {
+  if (is_disagreement(why)) {
+    try {
+      setup_.faults.note(endpoint(), why.to_string(), 1, setup_.loop.now());
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the log does without
+    }
+    return;
+  }
+  const bool common = why.ok() || why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
   if (common || breach_of(why)) return;
-  write_line(setup_.logger, LogLevel::kInfo, [&] {
-    return "connection of " + session.connection().remote_endpoint() + " closed: " + why.to_string();
-  });
+  write_line(setup_.logger, LogLevel::kInfo,
+             [&] { return "connection of " + endpoint() + " closed: " + why.to_string(); });
 }
 
 void ServerShard::reap() {
   if (!reaper_.is_scheduled()) setup_.loop.schedule(reaper_);
 }
 
+void ServerShard::drop_sessions() noexcept {
+  sessions_.clear();
+  graveyard_.clear();
+  delete_all(undecided_);
+  delete_all(decided_);
+  delete_all(others_);
+  delete_all(ended_others_);
+}
+
+bool ServerShard::has_connections() const noexcept {
+  return !sessions_.empty() || !others_.empty() || !undecided_.empty();
+}
+
 void ServerShard::destroy_ended() {
+  delete_all(decided_);
+  delete_all(ended_others_);
   if (!graveyard_.clear_some()) setup_.loop.turn_time().put_off(reaper_);
   check_stopped();
 }
@@ -142,6 +212,12 @@ void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
   stopped_ = std::move(stopped);
   stopping_ = true;
   sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
+  others_.for_each([](ServedConnection& connection) { connection.drain(); });
+  // Nobody can wait for an answer on these.
+  while (!undecided_.empty()) {
+    decided_.push_back(undecided_.pop_front());
+    setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  }
   grace_ends_ = grace_ends;
   setup_.loop.arm(*this, grace_ends_);
   reap();
@@ -164,10 +240,9 @@ void ServerShard::on_timer() {
 
 void ServerShard::end_by_force() {
   forced_ = true;
-  sessions_.for_each([](Session& session) {
-    session.close_with_goaway(
-        {StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
-  });
+  const Status why{StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"};
+  sessions_.for_each([&why](Session& session) { session.close_with_goaway(why); });
+  others_.for_each([&why](ServedConnection& connection) { connection.close(why); });
 }
 
 // The logger may drop a Reply, and so end calls of the list.
@@ -183,7 +258,7 @@ void ServerShard::report_held_calls() {
 }
 
 void ServerShard::check_stopped() {
-  if (!stopping_ || !sessions_.empty() || host_.running.get() != 0 || !graveyard_.empty()) return;
+  if (!stopping_ || has_connections() || host_.running.get() != 0 || !graveyard_.empty()) return;
   setup_.loop.disarm(*this);
   if (stopped_) std::exchange(stopped_, {})();
 }

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "calls/serve/protocol.hpp"
+#include "calls/server/first_bytes.hpp"
 #include "calls/server/hold_reports.hpp"
 #include "calls/server/peer_place.hpp"
 #include "calls/session/session.hpp"
@@ -16,8 +18,11 @@
 
 namespace weft::detail {
 
-/// A server's part on one loop: the sessions of the peers that were given to it. Thread: its loop's.
-class ServerShard final : private SessionOwner, private Timer {
+/// A server's part on one loop: the connections of the peers that were given to it. Thread: its loop's.
+class ServerShard final : private SessionOwner,
+                          private ServedConnectionOwner,
+                          private FirstBytesOwner,
+                          private Timer {
  public:
   struct Setup {
     Loop& loop;
@@ -43,10 +48,7 @@ class ServerShard final : private SessionOwner, private Timer {
   void stop(Duration grace, UniqueFunction<void()> stopped);
 
   /// Closes every connection at once without a notification, in a child of fork.
-  void drop_sessions() noexcept {
-    sessions_.clear();
-    graveyard_.clear();
-  }
+  void drop_sessions() noexcept;
   /// Says what may hold the loop up now. Thread: any. Throws std::bad_alloc.
   std::string suspects_now() const { return holds_.suspects_now(); }
   /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
@@ -63,9 +65,17 @@ class ServerShard final : private SessionOwner, private Timer {
   void on_session_goaway(Session& session) override;
   void on_session_room(Session& session) override;
   void on_session_closed(Session& session, const Status& why) override;
+  void on_connection_closed(ServedConnection& connection, const Status& why) override;
+  void on_protocol(FirstBytes& first, const Protocol* protocol) override;
+  void on_no_protocol(FirstBytes& first, const Status& why) override;
   void on_timer() override;
 
-  void begin_session(Incoming& incoming);
+  void begin(Incoming& incoming);
+  void begin_session(std::unique_ptr<BaseCarrier> carrier, const ConnectionOptions& options, Bytes received);
+  void begin_other(const Protocol& protocol, std::unique_ptr<BaseCarrier> carrier, Bytes received);
+  /// A connection was given up before it had an owner that reports its end.
+  void lost_before_begin(const Status& why) noexcept;
+  bool has_connections() const noexcept;
   /// Calls a user hook; an exception of it ends the connection.
   void tell(PeerVisit& hook, Session& session) noexcept;
   void reap();
@@ -74,13 +84,21 @@ class ServerShard final : private SessionOwner, private Timer {
   void shorten_grace(TimePoint ends);
   void end_by_force();
   void report_held_calls();
-  void log_end(Session& session, const Status& why) noexcept;
+  /// `endpoint()` returns the URL of the peer.
+  template <typename Endpoint>
+  void log_end(Endpoint endpoint, const Status& why) noexcept;
 
   Setup setup_;
   CallsHost host_;
   HoldReports holds_;
   SessionList sessions_;
   SessionList graveyard_;
+  /// Connections of other protocols, and those that have ended. Both are owned.
+  IntrusiveList<ServedConnection, ServedConnectionTag> others_;
+  IntrusiveList<ServedConnection, ServedConnectionTag> ended_others_;
+  /// Connections whose protocol is not known yet, and those whose is. Both are owned.
+  IntrusiveList<FirstBytes, FirstBytesTag> undecided_;
+  IntrusiveList<FirstBytes, FirstBytesTag> decided_;
   const std::shared_ptr<PeerPlace> place_;
   Reaper reaper_{*this};
   UniqueFunction<void()> stopped_;

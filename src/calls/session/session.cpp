@@ -186,8 +186,8 @@ void Session::abandon() noexcept {
 }
 
 // From its beginning on the connection reports, also that there was no memory for a hello.
-void Session::start() noexcept {
-  connection_->start(*this);
+void Session::start(Bytes received) noexcept {
+  connection_->start(*this, received);
   loop().arm(*this, Deadline::after(loop().now(), hello_timeout_).at());
   wire::Hello hello = hello_with_features(checksums_);
   hello.body_bytes_max = limits_.body_bytes_max;

@@ -98,8 +98,8 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Sends our hello and begins to receive.
-  void start() noexcept;
+  /// Sends our hello and begins to receive. `received` are bytes that the carrier gave before.
+  void start(Bytes received = {}) noexcept;
 
   /// Asks the peer to send no new calls; calls that still arrive are served. Before the peer's hello nothing
   /// is sent, and the peer gets little time for its hello: the owner must call this again in

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "weft/detail/calls/terms/answer_sink.hpp"
 #include "weft/detail/wire/frame.hpp"
 
 namespace weft {
@@ -75,6 +76,13 @@ std::optional<RefusalReason> detail::breach_of(const Status& why) {
   }
   return why.code() == StatusCode::kFailedPrecondition ? RefusalReason::kHelloMismatch
                                                        : RefusalReason::kBadHello;
+}
+
+void detail::AnswerSink::refuse_unrun(std::uint64_t id, const Refusal& refusal) {
+  Status why = refusal.status;
+  if (refusal.retry_after > Duration::zero()) why.set_retry_after(refusal.retry_after);
+  why.mark_unprocessed();
+  refuse(id, refusal.reason, why);
 }
 
 }  // namespace weft

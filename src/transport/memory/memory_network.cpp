@@ -28,11 +28,10 @@ class MemoryIncoming final : public detail::Incoming {
     if (link_ != nullptr) link_->detach(End::kServer);
   }
 
-  Result<std::unique_ptr<detail::Connection>> adopt(Loop& loop,
-                                                    const detail::ConnectionOptions& options) override {
+  Result<std::unique_ptr<detail::BaseCarrier>> adopt(Loop& loop, detail::ConnectionOptions&) override {
     WEFT_ASSERT(link_ != nullptr, "an incoming peer is adopted once");
-    return std::make_unique<detail::Connection>(
-        loop, options, std::make_unique<MemoryCarrier>(loop, std::move(link_), End::kServer));
+    return std::unique_ptr<detail::BaseCarrier>{
+        std::make_unique<MemoryCarrier>(loop, std::move(link_), End::kServer)};
   }
   std::string remote_endpoint() const override { return link_->url().to_string(); }
 

@@ -20,11 +20,11 @@ class SimulatedIncoming final : public Incoming {
     if (circuit_ != nullptr) circuit_->detach(End::kServer);
   }
 
-  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
+  Result<std::unique_ptr<BaseCarrier>> adopt(Loop& loop, ConnectionOptions&) override {
     WEFT_ASSERT(circuit_ != nullptr, "an incoming peer is adopted once");
     WEFT_ASSERT(&loop == &network_.loop(), "servers of a SimulatedNetwork are on its loop");
-    return std::make_unique<Connection>(
-        loop, options, std::make_unique<SimulatedCarrier>(std::move(circuit_), End::kServer));
+    return std::unique_ptr<BaseCarrier>{
+        std::make_unique<SimulatedCarrier>(std::move(circuit_), End::kServer)};
   }
   std::string remote_endpoint() const override { return circuit_->url(); }
 

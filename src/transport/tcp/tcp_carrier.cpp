@@ -12,7 +12,6 @@
 #include "transport/tcp/unix_carrier.hpp"
 #include "weft/detail/base/saturated.hpp"
 #include "weft/detail/runtime/loop.hpp"
-#include "weft/detail/transport/stream_filter.hpp"
 
 namespace weft::detail::tcp {
 
@@ -81,9 +80,7 @@ std::size_t total_of(std::span<const iovec> pieces) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket socket,
-                                                           const SocketAddress& peer,
-                                                           const ConnectionOptions& options) {
+Result<std::unique_ptr<BaseCarrier>> TcpCarrier::make(Loop& loop, Socket socket, const SocketAddress& peer) {
   std::unique_ptr<TcpCarrier> carrier;
   const SocketAddress local = local_address_of(socket.fd());
   if (peer.family() == AF_UNIX) {
@@ -93,7 +90,7 @@ Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket so
   }
   Result<void> watched = loop.watch(*carrier, carrier->socket_.fd());
   if (!watched) return std::move(watched).status();
-  return make_connection(loop, options, std::move(carrier));
+  return std::unique_ptr<BaseCarrier>{std::move(carrier)};
 }
 
 TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local)

@@ -15,10 +15,9 @@ namespace weft::detail::tcp {
 /// Carries bytes over a TCP or Unix stream socket.
 class TcpCarrier : public BaseCarrier, private FdWatch {
  public:
-  /// Makes a connection over a connected socket, which it takes over. Errors: the loop cannot watch it
+  /// Makes a carrier over a connected socket, which it takes over. Errors: the loop cannot watch the socket
   /// (errno).
-  static Result<std::unique_ptr<Connection>> connection(Loop& loop, Socket socket, const SocketAddress& peer,
-                                                        const ConnectionOptions& options);
+  static Result<std::unique_ptr<BaseCarrier>> make(Loop& loop, Socket socket, const SocketAddress& peer);
   TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local);
   ~TcpCarrier() override;
 

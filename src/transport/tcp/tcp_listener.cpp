@@ -23,9 +23,9 @@ class TcpIncoming final : public Incoming {
   TcpIncoming(Socket socket, const SocketAddress& peer, const SocketAddress& local)
       : socket_(std::move(socket)), peer_(peer), local_(local) {}
 
-  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
+  Result<std::unique_ptr<BaseCarrier>> adopt(Loop& loop, ConnectionOptions&) override {
     WEFT_ASSERT(socket_, "an incoming peer is adopted once");
-    return TcpCarrier::connection(loop, std::move(socket_), peer_, options);
+    return TcpCarrier::make(loop, std::move(socket_), peer_);
   }
   std::string remote_endpoint() const override { return endpoint_text(peer_, local_); }
 

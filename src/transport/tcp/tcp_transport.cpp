@@ -7,6 +7,7 @@
 #include "transport/tcp/look_up.hpp"
 #include "transport/tcp/tcp_carrier.hpp"
 #include "transport/tcp/tcp_listener.hpp"
+#include "weft/detail/transport/stream_filter.hpp"
 
 namespace weft {
 
@@ -55,7 +56,9 @@ Task<Result<std::unique_ptr<detail::Connection>>> TcpTransport::connect(Loop& lo
   auto winner = co_await race;
   if (!winner.ok()) co_return winner.status().with_context(what);
   const SocketAddress peer = (*winner)->address();
-  co_return TcpCarrier::connection(loop, (*winner)->take_socket(), peer, options.connection);
+  auto carrier = TcpCarrier::make(loop, (*winner)->take_socket(), peer);
+  if (!carrier.ok()) co_return carrier.status();
+  co_return make_connection(loop, options.connection, *std::move(carrier));
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ class TlsCarrier final : public BaseCarrier, private CarrierOwner, private Timer
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
+  std::string_view agreed_protocol() const noexcept override {
+    return state_ == State::kPlain ? std::string_view{} : engine_.agreed_protocol();
+  }
   BaseSecret* secret() noexcept override { return state_ == State::kOpen ? &engine_ : nullptr; }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   TimePoint arrived_by(TimePoint now) const override { return pipe_.base().arrived_by(now); }

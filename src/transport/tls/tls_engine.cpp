@@ -269,6 +269,13 @@ bool TlsEngine::derive(std::string_view purpose, MutableBytes into) noexcept {
   return derived;
 }
 
+std::string_view TlsEngine::agreed_protocol() const noexcept {
+  const unsigned char* name = nullptr;
+  unsigned length = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &name, &length);
+  return {reinterpret_cast<const char*>(name), length};
+}
+
 std::string TlsEngine::description() const {
   return std::string{SSL_get_version(ssl_.get())} + " " + SSL_get_cipher_name(ssl_.get());
 }

@@ -66,6 +66,9 @@ class TlsEngine final : public BaseSecret {
   bool resumed() const noexcept { return SSL_session_reused(ssl_.get()) == 1; }
   /// Version and cipher, for people.
   std::string description() const;
+  /// Returns the protocol that both ends chose by ALPN (RFC 7301); empty before that, and for a client that
+  /// named none.
+  std::string_view agreed_protocol() const noexcept;
   /// Derives bytes by the session's exporter (RFC 5705) for `purpose`, once the handshake is over: the same
   /// at both ends. False also when TLS 1.2 was spoken in the way that lets two sessions have one secret.
   bool derive(std::string_view purpose, MutableBytes into) noexcept override;

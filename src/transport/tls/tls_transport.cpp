@@ -81,10 +81,10 @@ class TlsIncoming final : public Incoming {
  public:
   TlsIncoming(std::unique_ptr<Incoming> base, std::shared_ptr<const StreamFilter> filter)
       : base_(std::move(base)), filter_(std::move(filter)) {}
-  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
-    ConnectionOptions filtered = options;
-    filtered.filter = filter_;
-    return base_->adopt(loop, filtered);
+  Result<std::unique_ptr<BaseCarrier>> adopt(Loop& loop, ConnectionOptions& options) override {
+    Result<std::unique_ptr<BaseCarrier>> base = base_->adopt(loop, options);
+    if (!base.ok()) return base;
+    return filter_->over(loop, *std::move(base));
   }
   std::string remote_endpoint() const override { return base_->remote_endpoint(); }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weft/detail/transport/base_secret.hpp"
@@ -29,6 +30,10 @@ class BaseCarrier : public Carrier {
   /// Returns why no other carrier takes a connection over that began on it, for people; null when that is not
   /// its matter.
   virtual const char* keeps_others_off() const { return nullptr; }
+
+  /// Returns the name of the protocol that both ends agreed on below the bytes (ALPN of TLS); empty when
+  /// there is none, or before it is known. May become known before the first byte is received.
+  virtual std::string_view agreed_protocol() const noexcept { return {}; }
 
   /// Returns the secret shared by both ends, with which another carrier proves that it leads to the same
   /// peer; null if there is none. Fixed before the first byte is received.

@@ -111,8 +111,9 @@ class Connection final : public ConnectionEnds,
   Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<BaseCarrier> base);
   ~Connection();
 
-  /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
-  void start(FrameSink& sink);
+  /// Begins to receive; `sink` must outlive the connection or its on_closed. Once. `received` are bytes that
+  /// the carrier gave before, at most Stash::kBytesMax.
+  void start(FrameSink& sink, Bytes received = {});
   /// Returns what our hello is to offer beside the base carrier.
   std::vector<wire::CarrierOffer> carrier_offers() const;
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave

@@ -17,9 +17,17 @@ namespace weft::detail {
 class Incoming {
  public:
   virtual ~Incoming() = default;
-  /// Makes the connection on `loop`, whose thread must be the calling one. At most once.
-  virtual Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) = 0;
+  /// Makes the carrier on which the connection begins, on `loop`, whose thread must be the calling one. Adds
+  /// the carriers that the listener offers to `options`. At most once.
+  virtual Result<std::unique_ptr<BaseCarrier>> adopt(Loop& loop, ConnectionOptions& options) = 0;
   virtual std::string remote_endpoint() const = 0;
+
+  /// Adopts the peer, and makes a connection of Weft's own protocol.
+  Result<std::unique_ptr<Connection>> adopt_connection(Loop& loop, ConnectionOptions options = {}) {
+    Result<std::unique_ptr<BaseCarrier>> carrier = adopt(loop, options);
+    if (!carrier.ok()) return std::move(carrier).status();
+    return std::make_unique<Connection>(loop, options, *std::move(carrier));
+  }
 };
 
 /// Accepts peers on one loop. Destroying it stops it.

@@ -25,6 +25,10 @@
 
 namespace weft {
 
+namespace detail {
+class Protocol;
+}  // namespace detail
+
 /// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
 struct ServerOptions {
   /// URLs to listen on; port 0 is replaced by one the system chooses, see Server::urls().
@@ -78,6 +82,10 @@ struct ServerOptions {
   /// Timeout for calls of this server's to its peers (CallContext::peer(), Peers) that have no time of their
   /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
+  /// Protocols that the server speaks on each of its ports beside Weft's own. The first bytes of a connection
+  /// say which one its peer speaks; over TLS the peer may name it (TlsOptions::alpn must list it then). Empty:
+  /// Weft's protocol alone, and the server sends its hello without waiting for the peer's.
+  std::vector<std::shared_ptr<const detail::Protocol>> protocols{};
   /// Called before each handler, in this order, and notified afterwards, in reverse. An empty list costs
   /// nothing.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};

@@ -20,6 +20,8 @@ namespace weft::detail {
 
 class PeerTarget;
 class ServedCall;
+class SessionStreams;
+struct Refusal;
 struct RoomWaiterTag;
 
 /// A sender of an answer that waits until the connection's queue is below its high-water mark. Schedules
@@ -77,6 +79,8 @@ class AnswerSink {
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs the refusal under `reason`.
   virtual void refuse(std::uint64_t id, RefusalReason reason, const Status& why) = 0;
+  /// Refuses a call with a handler that has not run, and marks it as unprocessed for its caller.
+  virtual void refuse_unrun(std::uint64_t id, const Refusal& refusal);
   /// Refuses the call, and needs no memory except for the frame.
   virtual void refuse_without_memory(std::uint64_t id) = 0;
 
@@ -116,6 +120,8 @@ class AnswerSink {
   virtual std::shared_ptr<void>& connection_tag() = 0;
   /// Returns the target for calls to the peer; null for protocols without such calls. Throws std::bad_alloc.
   virtual std::shared_ptr<PeerTarget> peer() { return nullptr; }
+  /// Returns the streams of the connection; null for protocols that carry none.
+  virtual SessionStreams* streams() { return nullptr; }
   /// Closes the connection after everything queued has been sent.
   virtual void finish() = 0;
 
