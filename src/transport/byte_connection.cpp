@@ -13,13 +13,13 @@ namespace weft::detail {
 
 namespace {
 
-/// After this many bytes other connections of the loop have their turn.
+/// Number of received bytes after which other connections of the loop have their turn.
 constexpr std::size_t kBytesPerTurn = 256 * 1024;
 /// Time that a peer has to end its side after this side has ended: longer only costs a descriptor.
-constexpr Duration kLinger = std::chrono::seconds{2};
+constexpr Duration kLinger = std::chrono::milliseconds{500};
 
 constexpr FixedFailure kNoMemoryForBytes{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
-                                 "out of memory for the connection"};
+                                         "out of memory for the connection"};
 constexpr FixedFailure kLingered{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
                                  "the peer did not end the connection after this side had"};
 

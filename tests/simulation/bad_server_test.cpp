@@ -30,7 +30,8 @@ class BadServer {
     transports_.add(std::move(network));
     const std::uint32_t calls_max = caller == MetBy::kPool ? 1 : 100;
     listener_->start([this, manners, calls_max](std::unique_ptr<Incoming> incoming) {
-      visits_.push_back(std::make_unique<Visit>(incoming->adopt_connection(*loop_).value(), manners, calls_max));
+      visits_.push_back(
+          std::make_unique<Visit>(incoming->adopt_connection(*loop_).value(), manners, calls_max));
     });
     ClientOptions options;
     options.connect = "memory://server";

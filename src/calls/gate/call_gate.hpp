@@ -28,8 +28,11 @@ class MethodTable;
 class CallGate {
  public:
   /// `connection` knows the peer. All outlive it; null `methods`: this side serves none.
-  CallGate(const AnswerSink& connection, Loop& loop, const MethodTable* methods) noexcept
+  CallGate(AnswerSink& connection, Loop& loop, const MethodTable* methods) noexcept
       : connection_(connection), loop_(loop), methods_(methods) {}
+
+  AnswerSink& connection() const noexcept { return connection_; }
+  Loop& loop() const noexcept { return loop_; }
 
   /// Returns true if the server checks the callers of calls: check_caller() must be called before anything
   /// else.
@@ -61,7 +64,7 @@ class CallGate {
   std::optional<Refusal> take_rates_of_keys(const ServerGate& server, const IncomingCall& call,
                                             TimePoint now) const;
 
-  const AnswerSink& connection_;
+  AnswerSink& connection_;
   Loop& loop_;
   const MethodTable* const methods_;
   /// Null and zero until they are needed.

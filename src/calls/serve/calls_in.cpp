@@ -146,8 +146,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (has_attachment) {
     if (!RequestCheck::takes_attachment(*method, request)) [[unlikely]] {
       const CallCounting::Taking taking{served_.counting(), frame.header.id};
-      return served_.refuse_passed(request.id(), *check_.attachment_refusal(*method, request),
-                           arrived.pass);
+      return served_.refuse_passed(request.id(), *check_.attachment_refusal(*method, request), arrived.pass);
     }
     arrived.received = whole_attachment(frame, link_.output().needs_end());
   }
@@ -174,7 +173,8 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
     return {};
   }
   if (has_attachment) arrived.received = whole_attachment(frame, link_.output().needs_end());
-  return served_.serve_gated(method, request_of(frame), chunk, std::move(arrived), request.attachment_bytes());
+  return served_.serve_gated(method, request_of(frame), chunk, std::move(arrived),
+                             request.attachment_bytes());
 }
 
 Status CallsIn::serve(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -199,8 +199,8 @@ void CallsIn::on_cancel(std::uint64_t id) {
 ArrivingCalls& CallsIn::need_arriving_calls() {
   if (arriving_calls_ == nullptr) {
     ArrivingCallsOwner& owner = *this;
-    arriving_calls_ =
-        std::make_unique<ArrivingCalls>(owner, link_, served_.admission(), host_.refusals, host_.table_secret);
+    arriving_calls_ = std::make_unique<ArrivingCalls>(owner, link_, served_.admission(), host_.refusals,
+                                                      host_.table_secret);
   }
   return *arriving_calls_;
 }
@@ -217,7 +217,9 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   const Deadline deadline = deadline_of(request, link_.loop().now());
   OwnedPass pass;
   if (!refusal) refusal = served_.gate().refuse_early(*check_.find(request), served_.admission().calls());
-  if (!refusal) refusal = served_.gate().admit(*check_.find(request), request_of(frame), request.attachment_bytes(), deadline, pass);
+  if (!refusal)
+    refusal = served_.gate().admit(*check_.find(request), request_of(frame), request.attachment_bytes(),
+                                   deadline, pass);
   if (!refusal && request.expects_continue() && check_.find(request)->key.chooses_landing) {
     RequestExtras arrived{deadline};
     arrived.pass = std::move(pass);
@@ -268,7 +270,8 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
       auto refusal = served_.gate().check_caller(
           check_.named(request), is_metadata(metadata) ? MetadataView{metadata} : MetadataView{}, true);
       if (!refusal && method == nullptr) refusal = check_.refusal(request);
-      if (!refusal && method->gate != nullptr) refusal = served_.gate().refuse_early(*method, served_.admission().calls());
+      if (!refusal && method->gate != nullptr)
+        refusal = served_.gate().refuse_early(*method, served_.admission().calls());
       if (refusal) {
         arriving_.refuse(request.id(), *std::move(refusal));
         return false;
@@ -296,7 +299,9 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
   if (!refusal) refusal = served_.gate().refuse_early(*check_.find(request), served_.admission().calls());
   const Deadline deadline = deadline_of(request, link_.loop().now());
-  if (!refusal) refusal = served_.gate().admit(*check_.find(request), request_of(frame), request.attachment_bytes(), deadline, arriving_pass_);
+  if (!refusal)
+    refusal = served_.gate().admit(*check_.find(request), request_of(frame), request.attachment_bytes(),
+                                   deadline, arriving_pass_);
   if (refusal) {
     arriving_.refuse(request.id(), std::move(*refusal));
     return Landing::skip();

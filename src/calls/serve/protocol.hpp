@@ -78,7 +78,8 @@ class Protocol {
   virtual std::string_view name() const = 0;
   /// Returns the fault of the protocol's options; ok if they make sense.
   virtual Status check() const { return {}; }
-  /// Tells whether a connection that begins with `first`, from 1 to kFirstBytesMax bytes, speaks this protocol.
+  /// Tells whether a connection that begins with `first`, from 1 to kFirstBytesMax bytes, speaks this
+  /// protocol.
   virtual Recognized recognizes(Bytes first) const = 0;
   /// Makes a connection. Throws std::bad_alloc.
   virtual std::unique_ptr<ServedConnection> make(const ServedConnectionSetup& setup,

@@ -25,9 +25,10 @@ namespace {
 /// known when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
 
-constexpr FixedFailure kNoStreams{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
-                                  "the method is a stream, which this protocol does not carry: call it with a "
-                                  "client of Weft"};
+constexpr FixedFailure kNoStreams{
+    StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
+    "the method is a stream, which this protocol does not carry: call it with a "
+    "client of Weft"};
 
 /// Tells whether a request keeps its chunk for a handler that outlives its receiving: metadata are copied.
 bool arguments_stay_in(const ChunkRef& chunk, const ReceivedRequest& request) {
@@ -56,9 +57,7 @@ std::size_t kept_bytes(const MethodEntry& method, const ReceivedRequest& request
 }  // namespace
 
 ServedCalls::ServedCalls(AnswerSink& sink, CallsHost& host, Loop& loop, const RpcLimits& limits)
-    : sink_(sink),
-      host_(host),
-      loop_(loop),
+    : host_(host),
       limits_(limits),
       admission_(limits, *host.memory),
       gate_(sink, loop, host.methods),
@@ -71,13 +70,13 @@ bool ServedCalls::begin_whole(std::uint64_t id, const MethodEntry* method, Metad
   auto refusal = gate_.check_caller(method, metadata);
   if (!refusal && method == nullptr) refusal = RequestCheck{host_.methods}.no_such_method();
   if (!refusal) return true;
-  sink_.refuse_unrun(id, *refusal);
+  gate_.connection().refuse_unrun(id, *refusal);
   return false;
 }
 
 void ServedCalls::refuse(std::uint64_t id, const Refusal& refusal) {
   const CallCounting::Taking taking{counting_, id};
-  sink_.refuse_unrun(id, refusal);
+  gate_.connection().refuse_unrun(id, refusal);
 }
 
 void ServedCalls::serve_whole(const MethodEntry& method, const ReceivedRequest& request, Deadline deadline) {
@@ -105,11 +104,11 @@ Status ServedCalls::serve_gated(const MethodEntry& method, const ReceivedRequest
   if (method.kind != HandlerKind::kInline) return serve(method, request, chunk, std::move(extras));
   const CallCounting::Taking taking{counting_, request.id};
   if (extras.pass == nullptr) {
-    InlineCall call{sink_, request.id, request.arguments(), &chunk};
+    InlineCall call{gate_.connection(), request.id, request.arguments(), &chunk};
     method.serve_inline(method, call);
     return {};
   }
-  InterceptedSink sink{sink_, *extras.pass};
+  InterceptedSink sink{gate_.connection(), *extras.pass};
   InlineCall call{sink, request.id, request.arguments(), &chunk};
   method.serve_inline(method, call);
   extras.pass->conclude();
@@ -117,7 +116,7 @@ Status ServedCalls::serve_gated(const MethodEntry& method, const ReceivedRequest
 }
 
 Status ServedCalls::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
-  sink_.refuse_unrun(id, refusal);
+  gate_.connection().refuse_unrun(id, refusal);
   if (pass != nullptr) pass->refused(refusal.status);
   return {};
 }
@@ -129,11 +128,10 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
     counting_.dropped();
     return id_in_use();
   }
-  SessionStreams* const streams = method.key.streams ? sink_.streams() : nullptr;
+  SessionStreams* const streams = method.key.streams ? gate_.connection().streams() : nullptr;
   if (method.key.streams) [[unlikely]] {
-    const auto refusal = streams != nullptr
-                             ? streams->refusal()
-                             : Refusal{RefusalReason::kWrongSchema, Status::of<kNoStreams>()};
+    const auto refusal = streams != nullptr ? streams->refusal()
+                                            : Refusal{RefusalReason::kWrongSchema, Status::of<kNoStreams>()};
     if (refusal) return refuse_passed(request.id, *refusal, extras.pass);
   }
   RunningPlace place;
@@ -151,7 +149,7 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
   }
   if (method.ends_at_once && method.gate == nullptr) {
     const CallCounting::Taking taking{counting_, request.id};
-    serve_at_once(list_, sink_, host_, loop_, method,
+    serve_at_once(list_, gate_.connection(), host_, gate_.loop(), method,
                   {.id = request.id,
                    .metadata = request.bytes.first(request.metadata_bytes),
                    .body = request.arguments(),
@@ -171,7 +169,7 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
   if (call == nullptr) [[unlikely]] {
     if (pass != nullptr) pass->refused(Status::of<kOutOfMemory>());
     admission_.leave(charge.in_connection());
-    sink_.refuse_without_memory(request.id);
+    gate_.connection().refuse_without_memory(request.id);
     return {};
   }
   table_.insert(*call);
@@ -216,9 +214,9 @@ ServedCall* ServedCalls::new_record(const MethodEntry& method, const ReceivedReq
     request.body =
         (method.keeps_body ? request.kept.bytes() : received.bytes).subspan(wire::padded(metadata));
     std::unique_ptr<StreamSide> stream;
-    if (method.key.streams) stream = std::make_unique<StreamSide>(loop_);
+    if (method.key.streams) stream = std::make_unique<StreamSide>(gate_.loop());
     if (!in_place.empty()) extras.attachment = in_place.take();
-    ServedCall& call = ServedCall::make(sink_, host_, loop_, method, std::move(request),
+    ServedCall& call = ServedCall::make(gate_.connection(), host_, gate_.loop(), method, std::move(request),
                                         std::move(extras.attachment), has_details);
     call.stream() = std::move(stream);
     return &call;

@@ -25,7 +25,7 @@ namespace weft::detail {
 
 struct MethodEntry;
 
-/// What belongs to a received request beside its bytes.
+/// Attributes of a received request beside its bytes.
 struct RequestExtras {
   /// Deadline of the call, counted from when its request was here, not its attachment.
   Deadline deadline{};
@@ -38,10 +38,12 @@ struct RequestExtras {
   OwnedPass pass{};
 
   /// Bytes of the attachment in the server's memory.
-  std::size_t attachment_there() const { return incoming == nullptr ? attachment.size() : incoming->received(); }
+  std::size_t attachment_there() const {
+    return incoming == nullptr ? attachment.size() : incoming->received();
+  }
 };
 
-/// The calls that one connection serves, whatever its protocol: passes them through gates and limits, starts
+/// The calls that one connection serves, by any protocol: passes them through gates and limits, starts
 /// their handlers, and keeps the calls that outlive the receiving of their request. The protocol's AnswerSink
 /// sends the answers. Thread: the connection's loop.
 class ServedCalls {
@@ -95,9 +97,7 @@ class ServedCalls {
   ServedCall* new_record(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, RequestExtras& extras, bool has_details);
 
-  AnswerSink& sink_;
   CallsHost& host_;
-  Loop& loop_;
   const RpcLimits& limits_;
   Admission admission_;
   CallGate gate_;

@@ -38,7 +38,8 @@ Status check_options(const ServerOptions& options, bool blocking) {
   }
   const auto& protocols = options.protocols;
   if (std::find(protocols.begin(), protocols.end(), nullptr) != protocols.end()) {
-    return misuse("ServerOptions::protocols", "a null pointer is no protocol; give it for example weft::http()");
+    return misuse("ServerOptions::protocols",
+                  "a null pointer is no protocol; give it for example weft::http()");
   }
   for (const auto& protocol : protocols) {
     if (Status fault = protocol->check(); !fault.ok()) return fault;

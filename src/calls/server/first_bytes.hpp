@@ -46,7 +46,7 @@ class FirstBytes final : public ListHook<FirstBytesTag>, private CarrierOwner, p
   ~FirstBytes();
 
   std::unique_ptr<BaseCarrier> take_carrier() { return std::move(carrier_); }
-  /// Only before take_carrier().
+  /// Returns the URL of the peer. Call it before take_carrier() only.
   std::string remote_endpoint() const { return carrier_->remote_endpoint(); }
   const ConnectionOptions& options() const { return options_; }
   /// Returns the bytes that were received.

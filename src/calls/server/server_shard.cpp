@@ -104,10 +104,10 @@ void ServerShard::on_no_protocol(FirstBytes& first, const Status& why) {
   log_end([&first] { return first.remote_endpoint(); }, why);
 }
 
-void ServerShard::begin_other(const Protocol& protocol, std::unique_ptr<BaseCarrier> carrier, Bytes received) {
+void ServerShard::begin_other(const Protocol& protocol, std::unique_ptr<BaseCarrier> carrier,
+                              Bytes received) {
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
-  const ServedConnectionSetup setup{setup_.loop,   *this, host_, setup_.options.limits,
-                                    setup_.logger, id};
+  const ServedConnectionSetup setup{setup_.loop, *this, host_, setup_.options.limits, setup_.logger, id};
   ServedConnection& connection = *protocol.make(setup, std::move(carrier)).release();
   others_.push_back(connection);
   host_.traffic.join(connection);
@@ -176,7 +176,8 @@ void ServerShard::log_end(Endpoint endpoint, const Status& why) noexcept {
     }
     return;
   }
-  const bool common = why.ok() || why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
+  const bool common =
+      why.ok() || why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
   if (common || breach_of(why)) return;
   write_line(setup_.logger, LogLevel::kInfo,
              [&] { return "connection of " + endpoint() + " closed: " + why.to_string(); });
@@ -213,7 +214,7 @@ void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
   stopping_ = true;
   sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
   others_.for_each([](ServedConnection& connection) { connection.drain(); });
-  // Nobody can wait for an answer on these.
+  // These have not begun a call.
   while (!undecided_.empty()) {
     decided_.push_back(undecided_.pop_front());
     setup_.connections.fetch_sub(1, std::memory_order_relaxed);

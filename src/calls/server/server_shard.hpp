@@ -93,11 +93,13 @@ class ServerShard final : private SessionOwner,
   HoldReports holds_;
   SessionList sessions_;
   SessionList graveyard_;
-  /// Connections of other protocols, and those that have ended. Both are owned.
+  /// Connections of other protocols; owned.
   IntrusiveList<ServedConnection, ServedConnectionTag> others_;
+  /// Connections of other protocols that have ended; owned.
   IntrusiveList<ServedConnection, ServedConnectionTag> ended_others_;
-  /// Connections whose protocol is not known yet, and those whose is. Both are owned.
+  /// Connections of an unknown protocol; owned.
   IntrusiveList<FirstBytes, FirstBytesTag> undecided_;
+  /// Former members of undecided_, which wait to be destroyed; owned.
   IntrusiveList<FirstBytes, FirstBytesTag> decided_;
   const std::shared_ptr<PeerPlace> place_;
   Reaper reaper_{*this};

@@ -8,7 +8,7 @@ namespace weft::detail {
 
 struct CountedConnectionTag;
 
-/// A connection whose traffic is summed by ConnectionTotals, whatever its protocol.
+/// A connection of any protocol whose traffic is summed by ConnectionTotals.
 class CountedConnection : public ListHook<CountedConnectionTag> {
  public:
   /// Returns the traffic so far. Thread: any, while the connection is in the totals.

@@ -32,7 +32,7 @@ struct Way {
   bool sockets = false;
   /// Each connection costs much: fewer states of the connection.
   bool few = false;
-  /// Of a long sequence of callbacks, each callback whose number is a multiple of this plus an offset.
+  /// Step between the callbacks that are tested, in a long sequence of callbacks; an offset is added.
   int sample = 3;
 };
 

@@ -15,12 +15,14 @@
 #include <string_view>
 #include <utility>
 
+#include "integration/http/raw_http.hpp"
 #include "support/option_extremes.hpp"
 #include "weft/access.hpp"
 #include "weft/blocking_client.hpp"
 #include "weft/coroutines.hpp"
 #include "weft/detail/runtime/loop_thread.hpp"
 #include "weft/detail/runtime/worker_pool.hpp"
+#include "weft/http.hpp"
 #include "weft/naming.hpp"
 #include "weft/server.hpp"
 #if WEFT_SWEEP_TLS
@@ -122,6 +124,23 @@ TEST(TransportOptionsSweep, OptionsOfTlsAreRefusedByNameOrWork) {
 }
 #endif
 
+TEST(TransportOptionsSweep, OptionsOfHttpAreRefusedByNameOrWork) {
+  static Silent logger;
+  sweep(HttpOptions{}, [](const HttpOptions& options) {
+    ServerOptions serving{.listen = {"tcp://127.0.0.1:0"}};
+    serving.protocols = {http(options)};
+    serving.logger = &logger;
+    Server server{std::move(serving)};
+    server.register_handler<&repeat>();
+    const auto started = server.start();
+    if (!started.ok()) return started.status();
+    testing::RawHttp client{server.urls().front()};
+    const testing::HttpAnswer answer =
+        client.call("/functions/weft::transport_options_sweep::(anonymous%20namespace)::repeat", R"(["x"])");
+    return answer.status == 0 ? Status{StatusCode::kUnavailable, Layer::kUser, "no answer"} : Status{};
+  });
+}
+
 TEST(TransportOptionsSweep, OptionsOfLoopThreadsAreRefusedByNameOrWork) {
   sweep(LoopThreadOptions{}, [](const LoopThreadOptions& options) {
     auto thread = LoopThread::start(options);
@@ -215,11 +234,11 @@ TEST(TransportOptionsSweep, OptionsOfUcxAreRefusedByNameOrWork) {
   });
 }
 
-using Listed =
-    testing::Structs<AccessFileOptions, BearerOptions, LoopThreadOptions, Rate, RegistrationOptions,
-                     TcpOptions, TlsCertificate, TlsOptions, UcxOptions, WorkerPoolOptions>;
-using Roots = testing::Structs<BearerOptions, LoopThreadOptions, RegistrationOptions, TcpOptions, TlsOptions,
-                               UcxOptions, WorkerPoolOptions>;
+using Listed = testing::Structs<AccessFileOptions, BearerOptions, HttpOptions, LoopThreadOptions, Rate,
+                                RegistrationOptions, TcpOptions, TlsCertificate, TlsOptions, UcxOptions,
+                                WorkerPoolOptions>;
+using Roots = testing::Structs<BearerOptions, HttpOptions, LoopThreadOptions, RegistrationOptions, TcpOptions,
+                               TlsOptions, UcxOptions, WorkerPoolOptions>;
 static_assert(testing::reached_by(Roots{}, Listed{}));
 
 }  // namespace

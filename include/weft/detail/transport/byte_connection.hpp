@@ -52,7 +52,7 @@ class ByteSink {
 ///   sending: open --finish()--> finishing --the last byte left--> ended
 class ByteConnection final : private CarrierOwner, private TurnEndHook, private Timer {
  public:
-  /// Above this many queued bytes has_room() is false.
+  /// Number of queued bytes from which on has_room() is false.
   static constexpr std::size_t kHighWater = 256 * 1024;
 
   /// `carrier` was not given to another owner, or its owner has stopped using it. The peer may leave queued
@@ -78,8 +78,8 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   /// True while received bytes wait for resume_receiving().
   bool keeps_bytes() const noexcept { return in_begin_ < in_end_; }
 
-  /// Sends the queued bytes, and then ends the sending side. The connection closes when the peer has ended its
-  /// side too, or after a short time.
+  /// Sends the queued bytes, and then ends the sending side. The connection closes when the peer has ended
+  /// its side too, or after a short time.
   void finish() noexcept;
   /// Ends both sides soon, without sending the queued bytes; on_closed(why) comes from the loop.
   void close(Status why) noexcept;
@@ -142,7 +142,7 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   std::vector<Piece> pieces_;
   std::size_t first_ = 0;
   std::size_t queued_ = 0;
-  /// When the peer last took queued bytes, or since when the carrier has no room for them.
+  /// Time at which the peer last took queued bytes, or from which on the carrier had no room for them.
   TimePoint blocked_since_{};
   ReceiveCounters received_;
   SendCounters sent_;

@@ -83,8 +83,8 @@ struct ServerOptions {
   /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Protocols that the server speaks on each of its ports beside Weft's own. The first bytes of a connection
-  /// say which one its peer speaks; over TLS the peer may name it (TlsOptions::alpn must list it then). Empty:
-  /// Weft's protocol alone, and the server sends its hello without waiting for the peer's.
+  /// say which one its peer speaks; over TLS the peer may name it (TlsOptions::alpn must list it then).
+  /// Empty: Weft's protocol alone, and the server sends its hello without waiting for the peer's.
   std::vector<std::shared_ptr<const detail::Protocol>> protocols{};
   /// Called before each handler, in this order, and notified afterwards, in reverse. An empty list costs
   /// nothing.

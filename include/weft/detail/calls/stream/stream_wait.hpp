@@ -7,12 +7,12 @@
 
 namespace weft::detail {
 
-/// A coroutine that waits on a stream which this side opened. A callback may destroy the stream meanwhile: the
-/// wait then ends, and its awaiter leaves the stream alone. Thread: the stream's loop.
+/// A coroutine that waits on a stream which this side opened. A callback may destroy the stream meanwhile:
+/// the wait then ends, and its awaiter leaves the stream alone. Thread: the stream's loop.
 class StreamWait {
  public:
   StreamWait() noexcept {}  // NOLINT(modernize-use-equals-default): most awaiters never wait, and set nothing
-  /// Only after StreamWaits::add().
+  /// Returns true after the stream was destroyed. Call it after StreamWaits::add() only.
   bool has_lost_stream() const noexcept { return lost_; }
 
  private:

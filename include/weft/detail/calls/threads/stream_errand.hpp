@@ -72,7 +72,8 @@ class StreamErrand final : public Errand, public StreamExchange {
    private:
     struct Ended : detail::Ready {
       explicit Ended(StreamErrand& its) noexcept
-          : Ready([](detail::Ready* node) noexcept { static_cast<Ended*>(node)->errand.end_begun(); }), errand(its) {}
+          : Ready([](detail::Ready* node) noexcept { static_cast<Ended*>(node)->errand.end_begun(); }),
+            errand(its) {}
       StreamErrand& errand;
     };
 

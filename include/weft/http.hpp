@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/detail/base/requirements.hpp"
+#include "weft/detail/base/time.hpp"
+
+namespace weft {
+
+namespace detail {
+class Protocol;
+}  // namespace detail
+
+/// Options for HTTP. Options that make no sense are refused by Server::start() with kInvalidArgument, which
+/// names the option.
+struct HttpOptions {
+  /// Time from the first byte of a request to the end of its head. A body gets as much again, and a second
+  /// for each KiB of it. A request that is slower is answered with 408. Above zero.
+  Duration request_timeout = std::chrono::seconds{10};
+  /// Time that a connection may be open between two requests. Above zero.
+  Duration idle_timeout = std::chrono::seconds{60};
+  /// Largest body of a request, in bytes of JSON; a longer one is answered with 413. Above zero.
+  std::size_t body_bytes_max = std::size_t{4} << 20;
+  /// Largest JSON of an answer in bytes; a longer one fails its call with kResourceExhausted. Above zero.
+  std::size_t answer_bytes_max = std::size_t{16} << 20;
+  /// Origins whose pages a browser may let call this server, such as "https://console.example.com". Requests
+  /// of pages from other origins are answered with 403; the server's own origin is always allowed.
+  std::vector<std::string> allowed_origins{};
+};
+
+/// Returns HTTP/1.1 with JSON for ServerOptions::protocols: `POST /functions/<name>` calls the function of
+/// that name, with a JSON array of its arguments as the body. See docs/guide/http.md.
+std::shared_ptr<const detail::Protocol> http(HttpOptions options = {});
+
+}  // namespace weft

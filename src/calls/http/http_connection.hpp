@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calls/http/descriptions.hpp"
+#include "calls/serve/protocol.hpp"
+#include "calls/serve/served_calls.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/terms/answer_sink.hpp"
+#include "weft/detail/calls/terms/metadata.hpp"
+#include "weft/detail/http/date.hpp"
+#include "weft/detail/http/request_parser.hpp"
+#include "weft/detail/http/response_writer.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/byte_connection.hpp"
+#include "weft/http.hpp"
+
+namespace weft::detail::http {
+
+/// State that all HTTP connections of a server share. Thread: any.
+struct HttpShared {
+  explicit HttpShared(HttpOptions its_options) : options(std::move(its_options)) {}
+
+  const HttpOptions options;
+  Descriptions descriptions;
+};
+
+/// Header fields that few answers have.
+struct AnswerExtras {
+  std::string_view allow{};
+  Duration retry_after{};
+};
+
+/// One connection of HTTP/1.1 on which functions are called with JSON. Requests are served one after the
+/// other; pipelined ones wait in the connection, which does not receive meanwhile. A client that ends its
+/// side while its call runs cancels the call.
+///
+///   kIdle --a head--> kReading --the body--> kServing --answered--> kIdle, or kOver
+///                         '--answered early--> kAnswered --the rest of the body--> kIdle, or kOver
+///
+/// Thread: its loop's.
+class HttpConnection final : public ServedConnection, private ByteSink, private AnswerSink, private Timer {
+ public:
+  HttpConnection(const ServedConnectionSetup& setup, std::shared_ptr<HttpShared> shared,
+                 std::unique_ptr<BaseCarrier> carrier);
+  ~HttpConnection() override;
+
+  void start(Bytes received) override;
+  void drain() override;
+  void close(const Status& why) override;
+  std::string remote_endpoint() const override { return connection_.remote_endpoint(); }
+  ConnectionStats traffic() const noexcept override { return connection_.stats(); }
+
+ private:
+  enum class Phase : std::uint8_t {
+    kIdle,      ///< between requests
+    kReading,   ///< the head of a request has arrived, its body may follow
+    kAnswered,  ///< the request was answered before its end, which is dropped
+    kServing,   ///< the call runs
+    kOver,      ///< nothing is read any more
+  };
+
+  // The connection reports.
+  std::size_t on_bytes(Bytes bytes) override;
+  void on_peer_end() override;
+  void on_drained() override;
+  void on_closed(const Status& why) override;
+  void on_timer() override;
+
+  // The calls report.
+  std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
+  void end_answer() override;
+  void take_back_answer(const std::byte*) override {}
+  void end_answer_with(std::uint64_t id, Attachment& attachment,
+                       std::unique_ptr<AnswerWishes> wishes) override;
+  void fail(std::uint64_t id, const Status& failure) override;
+  void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
+  void refuse_without_memory(std::uint64_t id) override;
+  bool has_room() const noexcept override { return is_gone() || connection_.has_room(); }
+  void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
+  bool charge_answer(std::size_t bytes) override { return served_.admission().admit_answer(bytes); }
+  void wake_room_waiter() override;
+  void forget(ServedCall& call) override;
+  std::string local_endpoint() const override { return connection_.local_endpoint(); }
+  std::shared_ptr<void>& connection_tag() override { return tag_; }
+  void finish() override { keeps_alive_ = false; }
+
+  /// Returns true while the client waits for the answer of this call. A call that missed its deadline was
+  /// answered already.
+  bool awaits(std::uint64_t id) const noexcept { return id == id_ && !is_gone() && !is_answered(); }
+  bool is_answered() const noexcept { return phase_ != Phase::kReading && phase_ != Phase::kServing; }
+  void begin_request();
+  Status take_headers();
+  void take_body(Bytes piece);
+  void end_request();
+  void serve();
+  void answer(int status, std::string_view json, const AnswerExtras& extras = {});
+  void answer_error(const Status& failure, int status = 0);
+  /// A request has ended, and was answered.
+  void next_request();
+  void end_calls() noexcept;
+  void release_body() noexcept;
+  void release_answers() noexcept { host_.memory->release(std::exchange(answers_reserved_, 0)); }
+  void watch() noexcept;
+
+  Loop& loop_;
+  ServedConnectionOwner& owner_;
+  CallsHost& host_;
+  const std::shared_ptr<HttpShared> shared_;
+  ByteConnection connection_;
+  ServedCalls served_;
+  RequestParser parser_;
+  DateText date_;
+  IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
+  std::shared_ptr<void> tag_;
+
+  // The current request.
+  std::uint64_t id_ = 0;
+  const MethodEntry* method_ = nullptr;
+  std::shared_ptr<const MethodDescription> description_;
+  Metadata metadata_;
+  Deadline deadline_{};
+  std::string body_;
+  /// Bytes of body_ that are reserved in the memory of the server.
+  std::size_t reserved_ = 0;
+  /// Bytes of queued answers that are reserved there: of answers that exceed what a connection always queues.
+  std::size_t answers_reserved_ = 0;
+  std::vector<std::byte> message_;
+  std::vector<std::byte> result_;
+  std::string out_;
+  std::string allowed_origin_;
+
+  TimePoint request_began_{};
+  Phase phase_ = Phase::kIdle;
+  bool keeps_alive_ = true;
+  bool draining_ = false;
+  bool peer_ended_ = false;
+};
+
+}  // namespace weft::detail::http
