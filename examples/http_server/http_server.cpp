@@ -35,10 +35,11 @@ int main(int argc, char** argv) {
   weft::BlockingClient client{{.connect = server.urls().front()}};
   const auto middle = client.call<centre>(std::vector<Point>{{0, 0}, {6, 0}, {0, 3}});
   if (!middle.ok()) return 1;
-  const std::string port = server.urls().front().substr(server.urls().front().rfind(':') + 1);
-  std::printf(
-      "a client of Weft: %g, %g; now curl http://127.0.0.1:%s/functions/centre -d '[[[0,0],[6,0],[0,3]]]'\n",
-      middle->x, middle->y, port.c_str());
+  std::printf("the centre is at %g, %g\n", middle->x, middle->y);
+  if (argc == 1) return 0;
+  const std::string url = server.urls().front();
+  std::printf("curl http://127.0.0.1:%s/functions/centre -d '[[[0,0],[6,0],[0,3]]]'\n",
+              url.substr(url.rfind(':') + 1).c_str());
   std::fflush(stdout);
-  if (argc > 1) server.wait();
+  server.wait();
 }
