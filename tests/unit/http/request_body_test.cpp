@@ -19,6 +19,9 @@ using weft::testing::http_events;
 using weft::testing::HttpTranscript;
 using Event = RequestParser::Event;
 
+// Piece that holds all bytes of a stream.
+constexpr std::size_t kWholeBody = 1 << 20;
+
 std::string post(std::string_view fields, std::string_view body, std::string_view version = "1.1") {
   return "POST /f HTTP/" + std::string{version} + "\r\nHost: here\r\n" + std::string{fields} + "\r\n\r\n" +
          std::string{body};
@@ -116,6 +119,12 @@ TEST(RequestSmuggling, MalformedSizesOfChunksAreRefused) {
   }
 }
 
+TEST(RequestSmuggling, ChunksWithoutASizeAreRefused) {
+  for (const std::string_view body : {"\r\n\r\n", "\r\n0\r\n\r\n", "1\r\nx\r\n\r\n\r\n"}) {
+    EXPECT_THAT(http_events(chunked(body)), HasSubstr("\n400 a chunk begins without a size\n")) << body;
+  }
+}
+
 TEST(RequestSmuggling, ChunksLongerOrShorterThanTheirSizeAreRefused) {
   EXPECT_THAT(http_events(chunked("4\r\nhello\r\n0\r\n\r\n")),
               HasSubstr("\n400 a chunk is longer than its size\n"));
@@ -145,35 +154,44 @@ TEST(RequestBody, DropsTrailers) {
 
 TEST(RequestBody, LimitsTrailers) {
   const RequestLimits limits{.trailer_bytes_max = 10};
-  EXPECT_THAT(http_events(chunked("0\r\nA: bcdef\r\n\r\n"), 1, limits), EndsWith("\nbody \"\"\n"));
-  EXPECT_THAT(http_events(chunked("0\r\nA: bcdefg\r\n\r\n"), 1, limits),
-              EndsWith("\n431 the trailer fields are longer than the limit of 10 bytes\n"));
+  for (const std::size_t piece : {std::size_t{1}, kWholeBody}) {
+    EXPECT_THAT(http_events(chunked("0\r\nA: bcdef\r\n\r\n"), piece, limits), EndsWith("\nbody \"\"\n"));
+    EXPECT_THAT(http_events(chunked("0\r\nA: bcdefg\r\n\r\n"), piece, limits),
+                EndsWith("\n431 the trailer fields are longer than the limit of 10 bytes\n"));
+  }
 }
 
 TEST(RequestBody, LimitsTheDigitsOfAChunk) {
   const RequestLimits limits{.chunk_digits_max = 3};
-  EXPECT_THAT(http_events(chunked("005\r\nhello\r\n0\r\n\r\n"), 1, limits), EndsWith("\nbody \"hello\"\n"));
-  EXPECT_THAT(http_events(chunked("0005\r\nhello\r\n0\r\n\r\n"), 1, limits),
-              EndsWith("\n400 the size of a chunk has more than the limit of 3 digits\n"));
+  for (const std::size_t piece : {std::size_t{1}, kWholeBody}) {
+    EXPECT_THAT(http_events(chunked("005\r\nhello\r\n0\r\n\r\n"), piece, limits),
+                EndsWith("\nbody \"hello\"\n"));
+    EXPECT_THAT(http_events(chunked("0005\r\nhello\r\n0\r\n\r\n"), piece, limits),
+                EndsWith("\n400 the size of a chunk has more than the limit of 3 digits\n"));
+  }
 }
 
 TEST(RequestBody, LimitsItsBytes) {
   const RequestLimits limits{.body_bytes_max = 8};
-  EXPECT_THAT(http_events(post("Content-Length: 8", "12345678"), 1, limits),
-              EndsWith("\nbody \"12345678\"\n"));
-  EXPECT_THAT(http_events(post("Content-Length: 9", ""), 1, limits),
-              EndsWith("\n413 the body is longer than the limit of 8 bytes\n"));
-  EXPECT_THAT(http_events(chunked("4\r\n1234\r\n4\r\n5678\r\n0\r\n\r\n"), 1, limits),
-              EndsWith("\nbody \"12345678\"\n"));
-  EXPECT_THAT(http_events(chunked("4\r\n1234\r\n5\r\n"), 1, limits),
-              EndsWith("\n413 the body is longer than the limit of 8 bytes\npart \"1234\"\n"));
+  for (const std::size_t piece : {std::size_t{1}, kWholeBody}) {
+    EXPECT_THAT(http_events(post("Content-Length: 8", "12345678"), piece, limits),
+                EndsWith("\nbody \"12345678\"\n"));
+    EXPECT_THAT(http_events(post("Content-Length: 9", ""), piece, limits),
+                EndsWith("\n413 the body is longer than the limit of 8 bytes\n"));
+    EXPECT_THAT(http_events(chunked("4\r\n1234\r\n4\r\n5678\r\n0\r\n\r\n"), piece, limits),
+                EndsWith("\nbody \"12345678\"\n"));
+    EXPECT_THAT(http_events(chunked("4\r\n1234\r\n5\r\n"), piece, limits),
+                EndsWith("\n413 the body is longer than the limit of 8 bytes\npart \"1234\"\n"));
+  }
 }
 
 TEST(RequestBody, SizesOfChunksDoNotOverflow) {
   const RequestLimits limits{.body_bytes_max = ~std::uint64_t{0}, .chunk_digits_max = 16};
-  EXPECT_THAT(http_events(chunked("1\r\nx\r\nffffffffffffffff\r\n"), 1, limits), HasSubstr("\n413 "));
-  EXPECT_THAT(http_events(chunked("1\r\nx\r\nfffffffffffffffe\r\ny"), 1, limits),
-              EndsWith("\npart \"xy\"\n"));
+  for (const std::size_t piece : {std::size_t{1}, kWholeBody}) {
+    EXPECT_THAT(http_events(chunked("1\r\nx\r\nffffffffffffffff\r\n"), piece, limits), HasSubstr("\n413 "));
+    EXPECT_THAT(http_events(chunked("1\r\nx\r\nfffffffffffffffe\r\ny"), piece, limits),
+                EndsWith("\npart \"xy\"\n"));
+  }
 }
 
 TEST(RequestBody, LimitMayBeChangedForARequest) {

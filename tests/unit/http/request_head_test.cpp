@@ -17,6 +17,9 @@ using ::testing::StartsWith;
 using weft::testing::http_events;
 using weft::testing::HttpTranscript;
 
+// Piece that holds all bytes of a stream.
+constexpr std::size_t kWhole = 1 << 20;
+
 // A request with these fields behind Host.
 std::string with_fields(std::string_view fields, std::string_view line = "POST /f HTTP/1.1") {
   return std::string{line} + "\r\nHost: here\r\n" + std::string{fields} + "\r\n";
@@ -200,8 +203,8 @@ TEST(RequestHead, RefusesMalformedTargets) {
 
 TEST(RequestHead, RefusesPathsThatReadersMayTakeForOthers) {
   for (const std::string_view target :
-       {"/a/../b", "/..", "/.", "/./a", "/a/.", "/a/..", "/a/%2e%2E/b", "/a/.%2e", "/a%2fb", "/a%2Fb",
-        "/a%00", "/a%0d%0ab", "/a%7f", "http://here/.."}) {
+       {"/a/../b", "/..", "/.", "/./a", "/a/.", "/a/..", "/a/%2e%2E/b", "/a/.%2e", "/.a/..", "/.a/./b",
+        "/a%2fb", "/a%2Fb", "/a%00", "/a%0d%0ab", "/a%7f", "http://here/.."}) {
     EXPECT_THAT(http_events(with_target(target)), StartsWith("400 ")) << target;
   }
   for (const std::string_view target : {"/...", "/.a", "/a.", "/a..b", "/a/..b/c", "//", "/?/../"}) {
@@ -248,6 +251,8 @@ TEST(RequestHead, KeepsConnectionsAliveByVersionAndConnection) {
   EXPECT_FALSE(keeps("1.1", "Connection: close\r\n"));
   EXPECT_FALSE(keeps("1.1", "Connection: keep-alive , , ClosE\r\n"));
   EXPECT_FALSE(keeps("1.1", "Connection: a\r\nConnection: close\r\n"));
+  EXPECT_FALSE(keeps("1.1", "Connection: close\r\nConnection: a\r\n"));
+  EXPECT_TRUE(keeps("1.0", "Connection: keep-alive\r\nConnection: a\r\n"));
   EXPECT_FALSE(keeps("1.0", ""));
   EXPECT_TRUE(keeps("1.0", "Connection: Keep-Alive\r\n"));
   EXPECT_FALSE(keeps("1.0", "Connection: Keep-Alive, close\r\n"));
@@ -265,30 +270,36 @@ TEST(RequestHead, LimitsTheRequestLine) {
   const RequestLimits limits{.request_line_bytes_max = 20};
   const std::string fits = "GET /" + std::string(6, 'a') + " HTTP/1.1";
   ASSERT_EQ(fits.size(), 20u);
-  EXPECT_THAT(http_events(with_line(fits), 1, limits), StartsWith("GET /aaaaaa "));
-  EXPECT_THAT(http_events("\r\n" + with_line(fits), 1, limits), StartsWith("GET /aaaaaa "));
-  EXPECT_EQ(http_events(with_line("GET /" + std::string(7, 'a') + " HTTP/1.1"), 1, limits),
-            "414 the request line is longer than the limit of 20 bytes\n");
-  EXPECT_EQ(http_events(std::string(21, 'a'), 1, limits),
-            "414 the request line is longer than the limit of 20 bytes\n");
+  for (const std::size_t piece : {std::size_t{1}, kWhole}) {
+    EXPECT_THAT(http_events(with_line(fits), piece, limits), StartsWith("GET /aaaaaa "));
+    EXPECT_THAT(http_events("\r\n" + with_line(fits), piece, limits), StartsWith("GET /aaaaaa "));
+    EXPECT_EQ(http_events(with_line("GET /" + std::string(7, 'a') + " HTTP/1.1"), piece, limits),
+              "414 the request line is longer than the limit of 20 bytes\n");
+    EXPECT_EQ(http_events(std::string(21, 'a'), piece, limits),
+              "414 the request line is longer than the limit of 20 bytes\n");
+  }
 }
 
 TEST(RequestHead, LimitsTheBytesOfTheHeader) {
   const RequestLimits limits{.header_bytes_max = 30};
   // "Host: here\r\n" has 12 bytes.
-  EXPECT_THAT(http_events(with_fields("A: " + std::string(13, 'b') + "\r\n"), 1, limits),
-              StartsWith("POST /f "));
-  EXPECT_EQ(http_events(with_fields("A: " + std::string(14, 'b') + "\r\n"), 1, limits),
-            "431 the header fields are longer than the limit of 30 bytes\n");
-  EXPECT_EQ(http_events("GET / HTTP/1.1\r\n" + std::string(31, 'a'), 1, limits),
-            "431 the header fields are longer than the limit of 30 bytes\n");
+  for (const std::size_t piece : {std::size_t{1}, kWhole}) {
+    EXPECT_THAT(http_events(with_fields("A: " + std::string(13, 'b') + "\r\n"), piece, limits),
+                StartsWith("POST /f "));
+    EXPECT_EQ(http_events(with_fields("A: " + std::string(14, 'b') + "\r\n"), piece, limits),
+              "431 the header fields are longer than the limit of 30 bytes\n");
+    EXPECT_EQ(http_events("GET / HTTP/1.1\r\n" + std::string(31, 'a'), piece, limits),
+              "431 the header fields are longer than the limit of 30 bytes\n");
+  }
 }
 
 TEST(RequestHead, LimitsTheNumberOfFields) {
   const RequestLimits limits{.header_count_max = 3};
-  EXPECT_THAT(http_events(with_fields("A: b\r\nC: d\r\n"), 1, limits), StartsWith("POST /f "));
-  EXPECT_EQ(http_events(with_fields("A: b\r\nC: d\r\nE: f\r\n"), 1, limits),
-            "431 the header fields are more than the limit of 3 fields\n");
+  for (const std::size_t piece : {std::size_t{1}, kWhole}) {
+    EXPECT_THAT(http_events(with_fields("A: b\r\nC: d\r\n"), piece, limits), StartsWith("POST /f "));
+    EXPECT_EQ(http_events(with_fields("A: b\r\nC: d\r\nE: f\r\n"), piece, limits),
+              "431 the header fields are more than the limit of 3 fields\n");
+  }
 }
 
 TEST(RequestLimits, MayBeExtreme) {

@@ -78,6 +78,33 @@ TEST(RequestPieces, PipelinedRequestsAreReadOneByOne) {
   EXPECT_TRUE(input.empty());
 }
 
+TEST(RequestPieces, NothingOfARequestIsLeftForTheNext) {
+  constexpr std::string_view kRequests[] = {
+      "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+      "GET http://there/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+      "GET /%20?query HTTP/1.1\r\nHost: a\r\n\r\n",
+      "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc",
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n003\r\nabc\r\n0\r\nA: b\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n00\r\nA: b\r\nLonger: trailer\r\n\r\n",
+      "\r\nHEAD /?other HTTP/1.1\r\nHost: a\r\n\r\n",
+      // The last of a connection.
+      "GET / HTTP/1.0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab",
+      "GET / HTTP/1.1\r\n\r\n",
+  };
+  for (const std::string_view first : kRequests) {
+    const std::string before = http_events(first);
+    if (!before.ends_with("\"\n")) continue;
+    for (const std::string_view second : kRequests) {
+      const std::string both = std::string{first} + std::string{second};
+      EXPECT_EQ(http_events(both), before + http_events(second)) << both;
+      EXPECT_EQ(http_events(both, 1), before + http_events(second)) << both;
+    }
+  }
+}
+
 TEST(RequestPieces, LaterRequestsAllocateNothing) {
   if (!weft::testing::kHeapIsCounted) GTEST_SKIP() << "a sanitizer has its own operator new";
   constexpr std::string_view kRequest =
