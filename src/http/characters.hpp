@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -53,6 +54,13 @@ inline unsigned hex_value(char digit) {
 
 inline bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
+}
+
+/// `text` without spaces and tabs at its ends (RFC 9110, 5.6.3).
+inline std::string_view without_spaces_around(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
 }
 
 /// Compares a token with a name in lower-case letters and '-', ignoring the case of letters. Setting bit 0x20

@@ -13,13 +13,6 @@ char lower(char byte) {
   return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char byte) { return byte == ' ' || byte == '\t'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 // A '%' without two digits stays as it is.
 std::string form_decoded(std::string_view text) {
   std::string decoded;
@@ -79,7 +72,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
 bool list_has(std::string_view list, std::string_view token) noexcept {
   for (;;) {
     const std::size_t comma = list.find(',');
-    if (equal_ignoring_case(trimmed(list.substr(0, comma)), token)) return true;
+    if (equal_ignoring_case(without_spaces_around(list.substr(0, comma)), token)) return true;
     if (comma == std::string_view::npos) return false;
     list.remove_prefix(comma + 1);
   }
