@@ -30,6 +30,10 @@ bool SpareResumption::schedule(std::coroutine_handle<> coroutine) noexcept {
   return true;
 }
 
+void Executor::check_elsewhere(const char* words) const noexcept {
+  WEFT_ASSERT(may_be_used_ == nullptr || may_be_used_(*this), words);
+}
+
 void* Executor::find_local(const std::type_info& type) noexcept {
   void* found = nullptr;
   locals_.for_each([&](ExecutorLocal& local) {

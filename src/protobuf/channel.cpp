@@ -11,6 +11,7 @@
 
 #include "protobuf/channel_call.hpp"
 #include "protobuf/described_method.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
 #include "weft/detail/runtime/worker_wait.hpp"
 
@@ -151,6 +152,7 @@ Channel::Channel(std::unique_ptr<detail::CallMaker> maker)
     : maker_(std::move(maker)), methods_(std::make_shared<Methods>(*maker_)) {}
 
 Channel::~Channel() {
+  weft::detail::check_end_of_client(maker_->loop());
   methods_->maker = nullptr;
   methods_->end_blocking();
 }

@@ -13,6 +13,7 @@
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/escaped.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
@@ -42,6 +43,12 @@ void exception_escaped(const char* what) noexcept {
 }  // namespace detail
 
 namespace {
+
+void check_use(const Loop& loop) noexcept {
+  WEFT_ASSERT(detail::is_thread_of(loop),
+              "a timer, descriptor or poller of a loop was added, moved or removed while another thread runs "
+              "the loop: write loop.post(...), and do it there");
+}
 
 Status check(const LoopOptions& options) {
   const char* why = nullptr;
@@ -91,7 +98,9 @@ Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
 
 Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
            std::shared_ptr<detail::Mailbox> mailbox)
-    : options_(options),
+    : Executor(
+          [](const Executor& loop) noexcept { return detail::is_thread_of(static_cast<const Loop&>(loop)); }),
+      options_(options),
       clock_(options.clock != nullptr ? *options.clock : detail::steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
       turn_time_(clock_),
@@ -114,6 +123,8 @@ Result<void> Loop::watch_internals() {
 Loop::~Loop() {
   WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
   WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
+  // The thread that turned it inside a foreign loop may have ended.
+  mailbox_->use().set_run_by(nullptr);
   detail::LateEnd::destroy_all(*this);
   pollers_.forget_removed();
   WEFT_ASSERT(pollers_.empty() || mailbox_->in_child(),
@@ -151,6 +162,7 @@ std::optional<TimePoint> Loop::next_timer() const noexcept {
 }
 
 void Loop::arm(detail::Timer& timer, TimePoint at) noexcept {
+  check_use(*this);
   if (timer.loop_ != nullptr) timer.loop_->disarm(timer);
   timer.loop_ = this;
   timers_.insert(timer, at);
@@ -160,6 +172,7 @@ void Loop::arm(detail::Timer& timer, TimePoint at) noexcept {
 void Loop::disarm(detail::Timer& timer) noexcept {
   if (timer.loop_ == nullptr) return;
   WEFT_ASSERT(timer.loop_ == this, "a timer was disarmed in another loop than its own");
+  check_use(*this);
   timer.loop_ = nullptr;
   timers_.remove(timer);
 }
@@ -171,6 +184,7 @@ void Loop::at_turn_end(detail::TurnEndHook& hook, bool last) noexcept {
 }
 
 Result<void> Loop::watch(detail::FdWatch& watch, int fd) {
+  check_use(*this);
   WEFT_ASSERT(!watch.watched(), "an FdWatch watches one descriptor at a time");
   try {
     watch.token_ = watches_->add(watch);
@@ -191,22 +205,26 @@ Result<void> Loop::watch(detail::FdWatch& watch, int fd) {
 void Loop::unwatch(detail::FdWatch& watch) noexcept {
   if (watch.loop_ == nullptr) return;
   WEFT_ASSERT(watch.loop_ == this, "a descriptor was unwatched in another loop than its own");
+  check_use(*this);
   fds_->unwatch(watch.fd_, watch.token_);
   watches_->remove(watch.token_);
   watch.loop_ = nullptr;
 }
 
 Result<void> Loop::add_poller(Poller& poller) {
+  check_use(*this);
   Result<void> added = pollers_.add(poller, *this);
   if (added.ok()) leave_to_foreign_loop();
   return added;
 }
 
 void Loop::remove_poller(Poller& poller) noexcept {
+  check_use(*this);
   pollers_.remove(poller, *this);
 }
 
 int Loop::descriptor() {
+  check_use(*this);
   foreign_ = true;
   leave_to_foreign_loop();
   return fds_->descriptor();

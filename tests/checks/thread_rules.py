@@ -157,11 +157,9 @@ def problems_between(declared: dict[str, str], listed: dict[str, tuple[str, str]
 
 
 def rows_of(listed: dict[str, tuple[str, str]]) -> list[str]:
-    """The rows of the page's table."""
-    return [
-        f"| {cell} | {', '.join(f'`{name}`' for name, (outcome, _) in sorted(listed.items()) if outcome == row)} |"
-        for row, cell in ROWS.items()
-    ]
+    """The rows of the page's table that have names."""
+    names = {row: [f"`{name}`" for name, (outcome, _) in sorted(listed.items()) if outcome == row] for row in ROWS}
+    return [f"| {cell} | {', '.join(names[row])} |" for row, cell in ROWS.items() if names[row]]
 
 
 def problems() -> Iterator[str]:

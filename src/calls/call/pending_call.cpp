@@ -363,6 +363,12 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
 void PendingCall::leave() noexcept {
   WEFT_ASSERT(state_ != State::kReading, "a hook of the codec destroyed the call whose answer it reads");
   const State left = std::exchange(state_, State::kLeft);
+  if (left != State::kIdle) {
+    WEFT_ASSERT(
+        is_thread_of(target_->loop()),
+        "a call or stream was cancelled or destroyed on another thread than its client's loop: write "
+        "client.loop().post(...), and do it there, or begin it by weft::blocking(client), for any thread");
+  }
   if (left == State::kWaiting) target_->withdraw(*this);
   if (left == State::kSent || left == State::kLeaving) {
     if (request_.details != nullptr) {

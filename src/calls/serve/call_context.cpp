@@ -10,6 +10,7 @@
 #include "weft/detail/calls/peers/peer_target.hpp"
 #include "weft/detail/calls/serve/served_call.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 
 namespace weft {
 
@@ -159,6 +160,10 @@ std::shared_ptr<detail::PeerTarget> CallContext::peer_target() const {
 }
 
 std::shared_ptr<void>& CallContext::connection_tag() {
+  WEFT_ASSERT(
+      detail::is_thread_of(call_->loop()),
+      "CallContext::connection_tag() was called on another thread than the connection's loop, as in a "
+      "blocking handler: read it in a handler of the loop, and pass a copy of the shared_ptr on");
   // A handler with a lost connection may still store an object here; it is destroyed with the call.
   if (call_->sink() != nullptr) return call_->sink()->connection_tag();
   auto& tag = call_->envelope().orphan_tag;

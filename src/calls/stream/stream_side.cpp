@@ -9,6 +9,7 @@
 #include "calls/stream/item_transfer.hpp"
 #include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
+#include "weft/detail/runtime/client_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -23,6 +24,13 @@ constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kRe
                                "the connection is being closed"};
 constexpr FixedFailure kCutAttachment{StatusCode::kDataLoss, Layer::kRpc, Retry::kNever,
                                       "the stream ended in the middle of an item's attachment"};
+
+void check_thread(const Loop& loop) noexcept {
+  WEFT_ASSERT(
+      is_thread_of(loop),
+      "a stream was read or written on another thread than its loop's: do it in a coroutine of that loop, "
+      "or write weft::blocking(client).open<f>(...) on a thread without a loop");
+}
 
 void wake(Loop& loop, Ready*& waiter) noexcept {
   if (waiter != nullptr) loop.schedule(*std::exchange(waiter, nullptr));
@@ -124,8 +132,19 @@ void StreamSide::note_loss(Status why) noexcept {
   lost_item_ = true;
 }
 
+// The thread is checked for the first item, so that the others cost nothing more. Out of line for the same
+// reason.
+[[gnu::noinline, gnu::cold]] StreamSide::Writing StreamSide::begin_writing() noexcept {
+  if (own_items_ != OwnItems::kUnused) return Writing::kOver;
+  check_thread(loop_);
+  own_items_ = OwnItems::kOpen;
+  return writing();
+}
+
 StreamSide::Writing StreamSide::writing() noexcept {
-  if (own_items_ != OwnItems::kOpen) return Writing::kOver;
+  if (own_items_ != OwnItems::kOpen) [[unlikely]] {
+    return begin_writing();
+  }
   const bool ready = place_.is_open() && sent_.is_open() && attachment_ == nullptr &&
                      !loop_.turn_time().is_old() && place_.streams->output().has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
@@ -191,7 +210,8 @@ void StreamSide::take_back_item(const std::byte* body, std::size_t bytes,
 }
 
 void StreamSide::end_writing() noexcept {
-  if (own_items_ != OwnItems::kOpen) return;
+  if (own_items_ != OwnItems::kUnused && own_items_ != OwnItems::kOpen) return;
+  check_thread(loop_);
   own_items_ = OwnItems::kEnded;
   wake_writer();
   if (place_.is_open() && attachment_ == nullptr) send_end(place_);
@@ -199,6 +219,7 @@ void StreamSide::end_writing() noexcept {
 
 // Limits the work for one stream in a turn, even if the peer takes items quickly.
 void StreamSide::set_writer(Ready* writer) noexcept {
+  check_thread(loop_);
   const bool may_send = writer != nullptr && place_.is_open() && sent_.is_open() && attachment_ == nullptr;
   if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);
   writer_ = writer;
@@ -215,8 +236,14 @@ void StreamSide::fail_writing(Status why) noexcept {
   note_loss(std::move(why));
 }
 
+void StreamSide::set_reader(Ready* reader) noexcept {
+  check_thread(loop_);
+  reader_ = reader;
+}
+
 void StreamSide::took(std::uint64_t granted) noexcept {
   if (!place_.is_open()) return;
+  check_thread(loop_);
   if (granted != 0 && !incoming_.have_ended()) {
     const wire::CreditHead credit{.id = place_.id, .granted = granted, .of_answer = place_.answers};
     place_.streams->output().send(credit.header());

@@ -3,6 +3,8 @@
 // have.
 #include <poll.h>
 
+#include <latch>
+
 #include "integration/protobuf/dropin_testing.hpp"
 #include "support/sanitizers.hpp"
 
@@ -192,6 +194,21 @@ TEST_F(ProtobufDropInEndings, AThreadThatWaitsGoesOnWhenTheChannelEnds) {
   EXPECT_THAT(controller.ErrorText(), HasSubstr("the channel ended"));
   EXPECT_TRUE(await(service_.cancelled.wait()).ok()) << "the server is told";
   EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
+}
+
+void end_a_channel_on_another_thread() {
+  const auto thread = LoopThread::start().value();
+  Client client{thread->loop(), {.connect = "tcp://127.0.0.1:1"}};
+  auto channel = std::make_unique<protobuf::Channel>(client);
+  std::latch begun{1};
+  thread->loop().post([&] { begun.count_down(); });
+  begun.wait();
+  channel.reset();
+}
+
+TEST(ProtobufChannelDeathTest, AnEndOnAnotherThreadThanTheLoopsEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(end_a_channel_on_another_thread(), "destroyed while another thread runs its loop");
 }
 
 TEST(ProtobufBlockingCalls, EndWithALoopThatNobodyRunsAnyMore) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process ends with a message when a thread uses a loop that another thread runs, or an object of that
 // loop. tests/checks/thread_rules.txt names these tests.
+#include <unistd.h>
+
 #include "integration/threads/misuse.hpp"
 #include "weft/detail/coro/scope.hpp"
 #include "weft/detail/runtime/loop_state.hpp"
@@ -11,11 +13,25 @@
 namespace weft::testing::wrong_loop_use_tests {
 namespace {
 
+constexpr const char* kOfTheLoop =
+    "was added, moved or removed while another thread runs the loop: write loop.post";
 constexpr const char* kDriven = "a loop was driven while another thread runs it";
 
 Task<void> sleep_long(int) {
   static_cast<void>(co_await sleep_for(1h));
 }
+
+struct SomeTimer final : detail::Timer {
+  void on_timer() override {}
+};
+struct SomeWatch final : detail::FdWatch {
+  void on_ready(detail::Readiness) override {}
+};
+struct SomePoller final : Poller {
+  std::size_t poll() override { return 0; }
+  bool arm() override { return true; }
+  int descriptor() const override { return -1; }
+};
 
 void nothing_at_all() {}
 Task<void> work_on(WorkerPool* pool) {
@@ -30,6 +46,61 @@ const Misuse kLoopMisuses[] = {
     {"LoopRunsOnce", [](Loop& loop) { loop.run_once(0s); }, kDriven},
     {"LoopRunsUntilIdle", [](Loop& loop) { loop.run_until_idle(); }, kDriven},
     {"LoopBlocksOn", [](Loop& loop) { static_cast<void>(loop.block_on(sleep_for(1h))); }, kDriven},
+    {"LoopArms",
+     [](Loop& loop) {
+       SomeTimer timer;
+       loop.arm(timer, TimePoint::max());
+     },
+     kOfTheLoop},
+    {"LoopDisarms",
+     [](Loop& loop) {
+       SomeTimer timer;
+       run_on(loop, [&] { loop.arm(timer, TimePoint::max()); });
+       loop.disarm(timer);
+     },
+     kOfTheLoop},
+    {"LoopWatches",
+     [](Loop& loop) {
+       SomeWatch watch;
+       static_cast<void>(loop.watch(watch, STDIN_FILENO));
+     },
+     kOfTheLoop},
+    {"LoopUnwatches",
+     [](Loop& loop) {
+       int ends[2];
+       ASSERT_EQ(::pipe(ends), 0);
+       SomeWatch watch;
+       run_on(loop, [&] { loop.watch(watch, ends[0]).value(); });
+       loop.unwatch(watch);
+     },
+     kOfTheLoop},
+    {"LoopAddsAPoller",
+     [](Loop& loop) {
+       SomePoller poller;
+       static_cast<void>(loop.add_poller(poller));
+     },
+     kOfTheLoop},
+    {"LoopRemovesAPoller",
+     [](Loop& loop) {
+       SomePoller poller;
+       loop.remove_poller(poller);
+     },
+     kOfTheLoop},
+    {"LoopGivesItsDescriptor", [](Loop& loop) { loop.descriptor(); }, kOfTheLoop},
+    {"CancelScopeOfASleepIsCancelled",
+     [](Loop& loop) {
+       Scope scope;
+       run_on(loop, [&] { scope.spawn(&sleep_long, 1); });
+       scope.cancel_scope().cancel(CancelReason::kRequested);
+     },
+     kOfTheLoop},
+    {"TaskThatSleepsIsDestroyed",
+     [](Loop& loop) {
+       Scope scope;
+       run_on(loop, [&] { scope.spawn(&sleep_long, 1); });
+       scope.drop_all();
+     },
+     kOfTheLoop},
 };
 
 const Misuse kMisusesOutsideOfATurn[] = {

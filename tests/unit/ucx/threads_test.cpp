@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads use what any thread may use of UCX.
+// Several threads use objects of UCX that any thread may use, and objects of a loop on another thread.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
 #include <latch>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "unit/ucx/pair.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 #include "weft/detail/ucx/log.hpp"
 #include "weft/detail/ucx/status.hpp"
 
@@ -76,6 +78,41 @@ TEST(UcxThreads, SetTheLoggerWhileOthersCauseWarnings) {
   EXPECT_GE(loggers[0].messages + loggers[1].messages, 4 * kRounds);
   // Of the process: as the other tests want it.
   EXPECT_TRUE(Context::create({.features = {.tag = true}, .settings = {{"LOG_LEVEL", "fatal"}}}).ok());
+}
+
+/// A context, and a loop that a thread of its own has begun to run.
+struct LoopElsewhere {
+  LoopElsewhere() {
+    std::latch begun{1};
+    thread->post([&] { begun.count_down(); });
+    begun.wait();
+  }
+  std::shared_ptr<Context> context = testing::make_context(testing::ways().front());
+  std::unique_ptr<weft::LoopThread> thread = weft::LoopThread::start().value();
+};
+
+void make_a_worker_elsewhere() {
+  const LoopElsewhere elsewhere;
+  static_cast<void>(Worker::create(elsewhere.thread->loop(), elsewhere.context));
+}
+
+void end_a_worker_elsewhere() {
+  const LoopElsewhere elsewhere;
+  std::unique_ptr<Worker> worker;
+  std::latch made{1};
+  elsewhere.thread->post([&] {
+    worker = Worker::create(elsewhere.thread->loop(), elsewhere.context).value();
+    made.count_down();
+  });
+  made.wait();
+  worker.reset();
+}
+
+TEST(UcxThreadDeathTest, AWorkerElsewhereEndsTheProcessWithAMessage) {
+  constexpr const char* kElsewhere = "was added, moved or removed while another thread runs the loop";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(make_a_worker_elsewhere(), kElsewhere);
+  EXPECT_DEATH(end_a_worker_elsewhere(), kElsewhere);
 }
 
 }  // namespace

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads use what any thread may use of verbs.
+// Several threads use objects of verbs that any thread may use, and objects of a loop on another thread.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
 #include <latch>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "unit/verbs/pair.hpp"
+#include "weft/detail/runtime/loop_thread.hpp"
 #include "weft/detail/verbs/cm_driver.hpp"
+#include "weft/detail/verbs/device_events.hpp"
 #include "weft/detail/verbs/way.hpp"
 
 namespace weft::verbs {
@@ -78,6 +81,51 @@ TEST(VerbsThreads, ListenWithTheConnectionManager) {
     manager->destroy_event_channel(channel);
   });
   EXPECT_EQ(std::set(ports.begin(), ports.end()).size(), ports.size());
+}
+
+/// A device, and a loop that a thread of its own has begun to run.
+struct LoopElsewhere {
+  LoopElsewhere() {
+    run([] {});
+  }
+  template <typename Work>
+  void run(Work work) {
+    std::latch done{1};
+    thread->post([&] {
+      work();
+      done.count_down();
+    });
+    done.wait();
+  }
+  Loop& loop() { return thread->loop(); }
+
+  std::shared_ptr<Device> device = Device::open({}, weft::testing::rdma_devices()).value();
+  std::unique_ptr<weft::LoopThread> thread = weft::LoopThread::start().value();
+};
+
+void make_a_completion_queue_elsewhere() {
+  LoopElsewhere elsewhere;
+  static_cast<void>(CompletionQueue::create(elsewhere.loop(), elsewhere.device));
+}
+
+void end_a_completion_queue_elsewhere() {
+  LoopElsewhere elsewhere;
+  std::unique_ptr<CompletionQueue> completions;
+  elsewhere.run([&] { completions = CompletionQueue::create(elsewhere.loop(), elsewhere.device).value(); });
+  completions.reset();
+}
+
+void watch_device_events_elsewhere() {
+  LoopElsewhere elsewhere;
+  static_cast<void>(DeviceEvents::watch(elsewhere.loop(), elsewhere.device, [](const DeviceEvent&) {}));
+}
+
+TEST(VerbsThreadDeathTest, AnObjectOfALoopElsewhereEndsTheProcessWithAMessage) {
+  constexpr const char* kElsewhere = "was added, moved or removed while another thread runs the loop";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(make_a_completion_queue_elsewhere(), kElsewhere);
+  EXPECT_DEATH(end_a_completion_queue_elsewhere(), kElsewhere);
+  EXPECT_DEATH(watch_device_events_elsewhere(), kElsewhere);
 }
 
 }  // namespace

@@ -47,9 +47,13 @@ class ExecutorLocal : public ListHook<ExecutorLocalTag> {
 };
 
 /// A thread's ready queue: first in, first out, no allocation, no lock. The runtime's Loop derives from it.
-/// Thread: all members belong to the thread that runs it. Must outlive the coroutines that wait on it.
+/// Thread: all members belong to the thread that runs it; callers that are not on the path of a call say so
+/// by check_thread(). Must outlive the coroutines that wait on it.
 class Executor {
  public:
+  /// True where the calling thread may use an executor that is not the thread's current one.
+  using MayBeUsed = bool (*)(const Executor&) noexcept;
+
   /// Makes an executor the current one of this thread for a scope; scopes nest.
   class Enter {
    public:
@@ -63,11 +67,20 @@ class Executor {
   };
 
   Executor() = default;
+  /// `may_be_used` answers for check_thread(); null: any thread may use it.
+  explicit Executor(MayBeUsed may_be_used) noexcept : may_be_used_(may_be_used) {}
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   /// The executor whose code runs on this thread, or null outside of any.
   static Executor* current() noexcept { return current_; }
+
+  /// Ends the process with `words` on a thread that must leave this executor alone.
+  void check_thread(const char* words) const noexcept {
+    if (current_ != this) [[unlikely]] {
+      check_elsewhere(words);
+    }
+  }
 
   /// Queues `node`, which must not be queued yet.
   void schedule(Ready& node) noexcept { ready_.push_back(node); }
@@ -103,10 +116,13 @@ class Executor {
   }
 
  private:
+  [[gnu::cold]] void check_elsewhere(const char* words) const noexcept;
+
   static inline constinit thread_local Executor* current_ = nullptr;
 
   IntrusiveList<Ready, ReadyTag> ready_;
   IntrusiveList<ExecutorLocal, ExecutorLocalTag> locals_;
+  const MayBeUsed may_be_used_ = nullptr;
 };
 
 /// The Ready that resumes a coroutine.

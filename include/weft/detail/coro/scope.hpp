@@ -18,8 +18,9 @@ namespace weft {
 
 /// The owner of coroutines that outlive the expression that made them. All of them must end before it is
 /// destroyed: join it first. It may also be destroyed by the end of its last task, with an object that the
-/// task held. Declare it last, so that objects used by its tasks outlive them. Thread: its loop's. Each
-/// spawned task costs one allocation from the frame pool, besides the task's own frame.
+/// task held. Declare it last, so that objects used by its tasks outlive them. Thread: its loop's; while it
+/// has tasks, spawn() and cancel() end the process with a message on another thread. Each spawned task costs
+/// one allocation from the frame pool, besides the task's own frame.
 class Scope {
  public:
   class [[nodiscard]] JoinAwaiter;
@@ -63,6 +64,7 @@ class Scope {
           "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
           "looks at the result");
       if constexpr (kReturnsTask) {
+        check_thread();
         // A task belongs to the scope only once it has begun: the frame may not be available, and a plain
         // function may throw.
         auto made =
@@ -70,7 +72,7 @@ class Scope {
         made->make();
         Node* node = made.release();
         tasks_.push_back(*node);
-        ++count_;
+        if (count_++ == 0) home_ = detail::Executor::current();
         detail::start(node->task, &cancel_scope_, *node);
       }
     }
@@ -80,7 +82,10 @@ class Scope {
   JoinAwaiter join() noexcept;
 
   /// Asks all tasks to end, those too that are spawned later.
-  void cancel(CancelReason reason) noexcept { cancel_scope_.cancel(reason); }
+  void cancel(CancelReason reason) noexcept {
+    check_thread();
+    cancel_scope_.cancel(reason);
+  }
   bool cancelled() const noexcept { return cancel_scope_.cancelled(); }
   CancelScope& cancel_scope() noexcept { return cancel_scope_; }
   /// Tasks that have not ended.
@@ -124,10 +129,19 @@ class Scope {
     bool scope_is_gone = false;
   };
 
+  /// While there are tasks, the scope belongs to the loop on which the first of them was spawned.
+  void check_thread() const noexcept {
+    if (count_ == 0 || home_ == nullptr) return;
+    home_->check_thread(
+        "spawn() or cancel() of a Scope was called on another thread than the loop's of its tasks: write "
+        "loop.post(...), and call it there, or make a Scope for each loop");
+  }
   static void task_ended(detail::Completion& self, detail::TaskPromiseBase& task) noexcept;
 
   detail::IntrusiveList<SpawnedBase, SpawnedTag> tasks_;
   std::size_t count_ = 0;
+  /// Executor of the tasks; null if the first of them was spawned outside of any.
+  detail::Executor* home_ = nullptr;
   TaskEnd* ending_ = nullptr;
   detail::WaitList joiners_;
   CancelScope cancel_scope_;

@@ -15,6 +15,13 @@ inline bool may_touch(const Loop& loop) noexcept {
   return loop.mailbox()->use().is_run_here_or_nowhere() && !loop.in_turn();
 }
 
+/// The calling thread runs `loop`, perhaps inside a turn of another loop, or no thread does. A loop that a
+/// child of fork inherited has no thread there.
+inline bool is_thread_of(const Loop& loop) noexcept {
+  const Mailbox& mailbox = *loop.mailbox();
+  return mailbox.use().is_run_here_or_nowhere() || mailbox.in_child();
+}
+
 /// Ends the process, with words, where a client of `loop` is destroyed on a thread that must leave it alone,
 /// as one does that was declared behind its LoopThread. A loop that a child of fork inherited has no thread
 /// there.

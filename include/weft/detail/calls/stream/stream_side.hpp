@@ -45,13 +45,15 @@ struct StreamTerms {
 /// One side of a stream: the items that it sends and receives under the id of one call. Its owner begins,
 /// ends and answers the call. Independent of types.
 ///
-///   writing:  kOpen --end_writing()--> kEnded            kOpen, kEnded --close(), or an item fails--> kOver
+///   writing:  kUnused --writing()--> kOpen               kUnused, kOpen --end_writing()--> kEnded
+///             every state --close(), or an item fails--> kOver
 ///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded
 ///
 /// close() decides whether the items that wait to be read stay or are dropped.
 ///
 /// At most one reader and one writer may wait at a time; a waiter is scheduled once, and must look again.
-/// Thread: its loop's.
+/// Thread: its loop's. On another one the first writing(), end_writing(), took(), set_reader() and
+/// set_writer() end the process with a message.
 class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
  public:
   /// `loop` is its owner's.
@@ -117,7 +119,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// sends the grant to the peer, and updates the amount held for the connection.
   void took(std::uint64_t granted) noexcept;
   /// Sets the node to schedule when there is an item, or when reading has ended; may be null.
-  void set_reader(Ready* reader) noexcept { reader_ = reader; }
+  void set_reader(Ready* reader) noexcept;
   const Ready* reader() const noexcept { return reader_; }
 
   /// Takes one or more items from the peer. A failure is a protocol violation, and ends the connection.
@@ -130,10 +132,12 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void fail_reading(Status why) noexcept;
 
  private:
-  /// The items that this side sends: kEnded after the peer was told that no more follow, kOver when none may
-  /// be sent any more.
-  enum class OwnItems : std::uint8_t { kOpen, kEnded, kOver };
+  /// The items that this side sends: kUnused before the first, kEnded after the peer was told that no more
+  /// follow, kOver when none may be sent any more. kOpen is zero, as Writing::kReady is: writing() then needs
+  /// no instruction more.
+  enum class OwnItems : std::uint8_t { kOpen, kUnused, kEnded, kOver };
 
+  Writing begin_writing() noexcept;
   void note_loss(Status why) noexcept;
   void fail_writing(Status why) noexcept;
 
@@ -148,7 +152,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   std::uint64_t counted_ = 0;
   /// Null when all of it is queued.
   ItemTransfer* attachment_ = nullptr;
-  OwnItems own_items_ = OwnItems::kOpen;
+  OwnItems own_items_ = OwnItems::kUnused;
   bool closed_ = false;
   bool lost_item_ = false;
 };
