@@ -12,6 +12,7 @@
 #include "calls/gate/method_table.hpp"
 #include "calls/session/session.hpp"
 #include "weft/client.hpp"
+#include "weft/detail/describe/description.hpp"
 #include "weft/server.hpp"
 
 namespace geometry {
@@ -26,6 +27,25 @@ int area(int width, int height) {
 template <typename T>
 T same(T value) {
   return value;
+}
+struct Shift {
+  Point by;
+};
+struct Grown {
+  Point by;
+  weft::Compatible<std::string, 2> note;
+};
+Grown grown() {
+  return {};
+}
+Point shifted(const Point& point, const std::vector<Shift>& shifts) {
+  return shifts.empty() ? point : shifts.front().by;
+}
+weft::Stream<Point> corners(weft::Reader<Point>&, int) {
+  co_yield Point{0, 0};
+}
+void later(weft::Reply<void> reply, weft::CallContext&, Point) {
+  std::move(reply)();
 }
 struct Board {
   int fields(int side) const { return side * side; }
@@ -130,6 +150,25 @@ TEST(MethodSchema, DependsOnArgumentsAndResultButNotOnHowTheServerServes) {
   EXPECT_EQ(kPlain.schema_text(kPlain), "(i32) -> (i32)");
   static constexpr const MethodKey& kRemote = detail::method_key<remote<"m", void()>>;
   EXPECT_EQ(kRemote.schema_text(kRemote), "() -> void");
+}
+
+/// The text of the types of a handler, which the parser of descriptions must accept.
+template <auto M>
+std::string described() {
+  const MethodEntry entry = HandlerOf<M>::entry(nullptr, {});
+  const std::string text = entry.described_text();
+  EXPECT_TRUE(MethodDescription::parse(text).ok()) << text;
+  return text;
+}
+
+TEST(MethodDescription, NamesTheFieldsOfArgumentsResultsAndItems) {
+  EXPECT_EQ(described<&geometry::area>(), "(i32, i32) -> (i32)");
+  EXPECT_EQ(described<&geometry::shifted>(),
+            "({x: i32, y: i32}, [{by: {x: i32, y: i32}}]) -> ({x: i32, y: i32})");
+  EXPECT_EQ(described<&geometry::grown>(), "() -> ({by: {x: i32, y: i32}, note: +v2 string})");
+  EXPECT_EQ(described<&geometry::corners>(),
+            "stream of ({x: i32, y: i32}), (i32) -> void, stream of ({x: i32, y: i32})");
+  EXPECT_EQ(described<&geometry::later>(), "({x: i32, y: i32}) -> void");
 }
 
 MethodEntry entry_of(std::uint64_t id, std::string_view name) {

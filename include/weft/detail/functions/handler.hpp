@@ -15,6 +15,7 @@
 #include "weft/detail/functions/answering.hpp"
 #include "weft/detail/functions/blocking_reader.hpp"
 #include "weft/detail/functions/blocking_writer.hpp"
+#include "weft/detail/functions/described_text.hpp"
 #include "weft/detail/functions/method.hpp"
 #include "weft/detail/functions/reader.hpp"
 #include "weft/detail/functions/reply.hpp"
@@ -390,6 +391,7 @@ struct HandlerOf {
                                 const HandlerOptions& options) {
     MethodEntry entry{key, options};
     entry.object = object;
+    entry.described_text = &DescriptionOf<Traits>::text;
     entry.takes_attachment = Traits::takes_context || Traits::chooses_landing;
     entry.keyed = keyed;
     entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));

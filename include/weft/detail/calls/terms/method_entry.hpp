@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "weft/detail/base/status.hpp"
@@ -66,6 +67,8 @@ struct MethodEntry {
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
+  /// Returns the text of its types with the names of fields; null for a method without such a text.
+  std::string (*described_text)() = nullptr;
 };
 
 /// Converts the current exception, thrown by `who`, to a failure; a thrown Status is returned unchanged. Call
