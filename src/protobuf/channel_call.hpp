@@ -36,6 +36,7 @@ class ChannelCall final : public RunningCall,
   }
   void end();
 
+  /// Not used once the call has begun: a client may be destroyed before the end of its calls is reported.
   weft::detail::CallTarget& target_;
   const std::shared_ptr<const weft::detail::MethodKey> method_;
   KeptRequest request_;
