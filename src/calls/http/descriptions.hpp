@@ -9,7 +9,7 @@
 #include "weft/detail/describe/description.hpp"
 
 namespace weft::detail {
-struct MethodKey;
+struct MethodEntry;
 }  // namespace weft::detail
 
 namespace weft::detail::http {
@@ -20,11 +20,11 @@ class Descriptions {
  public:
   /// Returns the description of `method`, which outlives this. Errors: kUnimplemented for types that have no
   /// JSON.
-  Result<std::shared_ptr<const MethodDescription>> of(const MethodKey& method);
+  Result<std::shared_ptr<const MethodDescription>> of(const MethodEntry& method);
 
  private:
   std::mutex mutex_;
-  std::unordered_map<const MethodKey*, Result<std::shared_ptr<const MethodDescription>>> known_;
+  std::unordered_map<const MethodEntry*, Result<std::shared_ptr<const MethodDescription>>> known_;
 };
 
 }  // namespace weft::detail::http

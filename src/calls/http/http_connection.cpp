@@ -245,7 +245,7 @@ void HttpConnection::end_request() {
 }
 
 void HttpConnection::serve() {
-  const auto description = shared_->descriptions.of(method_->key);
+  const auto description = shared_->descriptions.of(*method_);
   if (!description.ok()) {
     return served_.refuse(id_, {RefusalReason::kBadArguments, description.status()});
   }
