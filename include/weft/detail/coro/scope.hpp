@@ -129,7 +129,8 @@ class Scope {
     bool scope_is_gone = false;
   };
 
-  /// While there are tasks, the scope belongs to the loop on which the first of them was spawned.
+  /// Ends the process on a wrong thread. While there are tasks, the scope belongs to the loop on which the
+  /// first of them was spawned.
   void check_thread() const noexcept {
     if (count_ == 0 || home_ == nullptr) return;
     home_->check_thread(
