@@ -49,11 +49,12 @@ std::string_view refusal_by_accept(ServerOptions& options, const Incoming& incom
 
 /// The parts of a running server. The first loop listens and distributes the peers over all loops.
 ///
-///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///   kNew --start()--> kStarting --> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///     ^-- a failure ------'
 ///
-/// A stop() in kNew, which lasts until start() has begun to listen, is stored in asked_ and executed at the
-/// end of start(). mutex_ guards asked_ and each step between phases, so that stop() is either stored or
-/// executed.
+/// A stop() in kNew or kStarting is stored in asked_ and executed at the end of start(). mutex_ guards asked_
+/// and each step between phases, so that stop() is either stored or executed. In kStarting the code of
+/// per_loop() runs, which may call the server.
 ///
 /// left_ counts the remaining work: each shard until it is empty, and each request to stop until it has
 /// arrived everywhere. So the shards exist while a request is on its way.
@@ -88,9 +89,10 @@ class CallServer::State {
   }
 
  private:
-  enum class Phase : int { kNew, kRunning, kStopping, kStopped };
+  enum class Phase : int { kNew, kStarting, kRunning, kStopping, kStopped };
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  Result<void> make(PeerBoard& peers);
   Result<void> make_threads(PeerBoard& peers);
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
@@ -98,10 +100,12 @@ class CallServer::State {
   std::string_view refusal(const Incoming& incoming) noexcept;
   void log_refusal(const Incoming& incoming, std::string_view why) noexcept;
   void deal_out(std::unique_ptr<Incoming> incoming);
-  void begin_to_run();
+  /// Begins phase `to`, if this is phase `from`.
+  bool step(Phase from, Phase to);
   bool hold_open();
   void release();
   void stop_shards(Duration grace);
+  void check_thread_is_not_its_own() const;
   void wait_for_end();
   void take_down();
 
@@ -131,27 +135,17 @@ class CallServer::State {
 };
 
 Result<void> CallServer::State::start(PeerBoard& peers) {
-  if (phase_ != Phase::kNew) return Status::of<kStartedTwice>();
+  if (!step(Phase::kNew, Phase::kStarting)) return Status::of<kStartedTwice>();
   Result<void> made;
   try {
-    Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
-    if (!methods.ok()) return std::move(methods).status();
-    methods_ = std::move(*methods);
-    if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
-    methods_.put_behind(std::make_shared<ServerGate>(GateOptions{.caller_rates = options_.caller_rates,
-                                                                 .adaptive_limit = options_.adaptive_limit,
-                                                                 .interceptors = options_.interceptors,
-                                                                 .authenticator = options_.authenticator,
-                                                                 .authorizer = options_.authorizer,
-                                                                 .loops = std::max(1u, options_.threads)}));
-    made = make_threads(peers);
-    if (made.ok()) made = listen();
+    made = make(peers);
   } catch (const std::bad_alloc&) {
     made = Status::of<kOutOfMemory>();
   }
   if (!made.ok()) {
     take_down();
     urls_.clear();
+    step(Phase::kStarting, Phase::kNew);
     return made;
   }
   std::optional<Duration> grace;
@@ -161,6 +155,21 @@ Result<void> CallServer::State::start(PeerBoard& peers) {
   }
   if (grace) stop(*grace);
   return made;
+}
+
+Result<void> CallServer::State::make(PeerBoard& peers) {
+  Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
+  if (!methods.ok()) return std::move(methods).status();
+  methods_ = std::move(*methods);
+  if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
+  methods_.put_behind(std::make_shared<ServerGate>(GateOptions{.caller_rates = options_.caller_rates,
+                                                               .adaptive_limit = options_.adaptive_limit,
+                                                               .interceptors = options_.interceptors,
+                                                               .authenticator = options_.authenticator,
+                                                               .authorizer = options_.authorizer,
+                                                               .loops = std::max(1u, options_.threads)}));
+  Result<void> made = make_threads(peers);
+  return made.ok() ? listen() : made;
 }
 
 Result<void> CallServer::State::make_threads(PeerBoard& peers) {
@@ -194,7 +203,7 @@ Result<void> CallServer::State::listen() {
       outcome = Status::of<kOutOfMemory>();
       return;
     }
-    begin_to_run();
+    step(Phase::kStarting, Phase::kRunning);
     for (const auto& listener : listeners_) {
       listener->start([this](std::unique_ptr<Incoming> incoming) { on_incoming(std::move(incoming)); });
     }
@@ -202,9 +211,11 @@ Result<void> CallServer::State::listen() {
   return outcome;
 }
 
-void CallServer::State::begin_to_run() {
+bool CallServer::State::step(Phase from, Phase to) {
   const std::lock_guard lock(mutex_);
-  phase_ = Phase::kRunning;
+  if (phase_ != from) return false;
+  phase_ = to;
+  return true;
 }
 
 Result<void> CallServer::State::listen_on(const std::string& text) {
@@ -264,7 +275,7 @@ void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
 void CallServer::State::stop(Duration grace) {
   {
     const std::lock_guard lock(mutex_);
-    if (phase_ == Phase::kNew) {
+    if (phase_ == Phase::kNew || phase_ == Phase::kStarting) {
       asked_ = std::min(asked_.value_or(grace), grace);
       return;
     }
@@ -307,14 +318,21 @@ void CallServer::State::release() {
 }
 
 void CallServer::State::wait() {
-  if (phase_ == Phase::kNew) return;
-  WEFT_ASSERT(workers_ == nullptr || !workers_->are_run_here(), kWaitsForItself);
+  const Phase phase = phase_;
+  if (phase != Phase::kRunning && phase != Phase::kStopping) return;
   if (!loops_.have_threads()) {
     WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
+  }
+  check_thread_is_not_its_own();
+  if (!loops_.have_threads()) {
     while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
   }
-  WEFT_ASSERT(!loops_.are_run_here(), kWaitsForItself);
   wait_for_end();
+}
+
+void CallServer::State::check_thread_is_not_its_own() const {
+  WEFT_ASSERT(workers_ == nullptr || !workers_->are_run_here(), kWaitsForItself);
+  WEFT_ASSERT(!loops_.have_threads() || !loops_.are_run_here(), kWaitsForItself);
 }
 
 void CallServer::State::wait_for_end() {
@@ -341,8 +359,10 @@ void CallServer::State::end(bool in_child) {
     for (const auto& shard : shards_) shard->drop_sessions();
     return;
   }
+  WEFT_ASSERT(phase_ != Phase::kStarting, "a server is destroyed by a function that its start() calls");
   stop(Duration::zero());
   wait();
+  check_thread_is_not_its_own();
   take_down();
 }
 

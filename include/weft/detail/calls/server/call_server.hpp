@@ -23,7 +23,8 @@ namespace weft::detail {
 class CallServer {
  public:
   CallServer(ServerOptions options, Transports transports);
-  /// Stops at once if it still runs.
+  /// Stops at once if it still runs, and then waits as wait() does. Joins the server's threads, so a handler
+  /// must not destroy the server.
   ~CallServer();
   CallServer(const CallServer&) = delete;
   CallServer& operator=(const CallServer&) = delete;
@@ -73,9 +74,10 @@ class CallServer {
 
   /// Binds, listens and serves in the background; returns when connections are accepted. Errors: a failure to
   /// listen, or a mistake in a registration; nothing runs then, and start() may be tried again.
-  /// kFailedPrecondition, without an effect, when the server was started before.
+  /// kFailedPrecondition, without an effect, when the server was started before, or is being started.
   Result<void> start();
-  /// Blocks until the server has stopped. A handler must not call it.
+  /// Blocks until the server has stopped; returns at once before start(), during it and after the end. While
+  /// the server runs, a handler and other code on the server's threads must not call it.
   void wait();
   /// Ends gracefully: stops listening, sends a goaway to the clients, lets every running call end and its
   /// answer leave, for at most `grace`; connections that are still open then are closed by force. A client
