@@ -76,11 +76,6 @@ Status bad_answer(const Status& why) noexcept {
           [&] { return "the server's answer cannot be read: " + std::string{why.message()}; }};
 }
 
-Status out_of_memory(const google::protobuf::Message& message) noexcept {
-  return {StatusCode::kResourceExhausted, Layer::kCodec,
-          [&] { return "out of memory for a " + message.GetTypeName(); }};
-}
-
 Status too_large(const google::protobuf::Message& message, std::size_t bytes) noexcept {
   const auto text = [&] {
     return message.GetTypeName() + ": protobuf cannot parse " + std::to_string(bytes) +

@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/protobuf/service.hpp"
 
+#include <google/protobuf/message.h>
 #include <google/protobuf/service.h>
 
 #include "protobuf/generic_record.hpp"
 #include "protobuf/reflected.hpp"
 
 namespace weft::protobuf {
+
+namespace {
+
+/// Makes protobuf build the type descriptors of the messages of `service` now. Otherwise protobuf builds them
+/// inside std::call_once when the type of a message is first used, which the failure of a malformed request
+/// does. Without memory an exception leaves std::call_once; where malloc fails too, that ends the process.
+void prepare_messages(const google::protobuf::ServiceDescriptor& service) {
+  google::protobuf::MessageFactory& factory = *google::protobuf::MessageFactory::generated_factory();
+  const auto prepare = [&factory](const google::protobuf::Descriptor& type) {
+    // Only generated messages have a prototype here; other messages are made with their descriptor.
+    if (const google::protobuf::Message* const prototype = factory.GetPrototype(&type)) {
+      static_cast<void>(prototype->GetDescriptor());
+    }
+  };
+  for (int i = 0; i < service.method_count(); ++i) {
+    prepare(*service.method(i)->input_type());
+    prepare(*service.method(i)->output_type());
+  }
+}
+
+}  // namespace
 
 Services::Services(weft::detail::CallServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
@@ -25,11 +47,13 @@ Services::~Services() = default;
 void Services::add(Service& service, const HandlerOptions& options) {
   MethodList methods{server_, options};
   service.add_methods(methods);
+  prepare_messages(*service.descriptor());
   if (reflected_ != nullptr) reflected_->add(service.descriptor());
 }
 
 void Services::add(google::protobuf::Service& service, const HandlerOptions& options) {
   const google::protobuf::ServiceDescriptor& descriptor = *service.GetDescriptor();
+  prepare_messages(descriptor);
   if (reflected_ != nullptr) reflected_->add(&descriptor);
   for (int i = 0; i < descriptor.method_count(); ++i) {
     auto owned = std::make_shared<detail::GenericMethod>(service, *descriptor.method(i));

@@ -129,6 +129,7 @@ class ItemsMemory : public RpcTest {
     EXPECT_EQ(its.stats().connections, 1u) << "the connection goes on";
   }
 
+  const MallocsFailToo each_kind_;
   Readers readers_;
 };
 

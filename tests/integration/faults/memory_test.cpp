@@ -43,6 +43,7 @@ struct Memory {
 
 class OutOfMemory : public FaultTest {
  protected:
+  const testing::MallocsFailToo each_kind_;
   Server& serve_all(ServerOptions options = {}) {
     return serve(std::move(options), [this](Server& server) {
       server.register_handler<&Memory::fail>(&memory_);

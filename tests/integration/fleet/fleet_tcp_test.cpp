@@ -303,6 +303,7 @@ Task<void> call_with_little_memory(FleetClient* fleet, std::size_t which, Lean* 
 
 TEST_F(FleetsOverSockets, SurviveEveryAllocationThatFails) {
   if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer has the heap";
+  const MallocsFailToo each_kind;
   for (std::size_t i = 0; i < kServers; ++i) start(i);
   bool reached = true;
   std::size_t which = 1;

@@ -86,6 +86,7 @@ class ProtobufMemory : public ProtobufTest {
     ASSERT_TRUE(connect(client_).ok());
   }
 
+  const MallocsFailToo each_kind_;
   Echo echo_;
   DropInEcho drop_in_;
   JoiningTexts texts_;
@@ -198,7 +199,6 @@ Task<Status> repeat(streams::TextsStub* stub) {
 
 /// Each allocation from the beginning of the call to its end fails once, and thirty of them in a row.
 TEST_F(ProtobufMemory, EachAllocationOfACallThatFailsCostsThatCallOnly) {
-  const MallocsFailToo each_kind;
   texts_.open.set();
   test::EchoStub echo{client_};
   streams::TextsStub texts{client_};

@@ -383,6 +383,7 @@ TEST_F(Blocking, AnArgumentThatThrowsIsAStatus) {
 
 TEST_F(Blocking, AnAllocationThatFailsEndsTheCallAndNothingElse) {
   if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer allocates";
+  const MallocsFailToo each_kind;
   BlockingClient client{{.connect = served.url()}};
   const std::string text(1000, 'x');
   ASSERT_TRUE(client.call<echoed>(text).ok());
@@ -410,6 +411,7 @@ TEST_F(Blocking, AnAllocationThatFailsEndsTheCallAndNothingElse) {
 // Wherever it fails, on this thread, on the loop's or on the server's: the call ends.
 TEST_F(Blocking, AnAllocationThatFailsAnywhereEndsTheCallAtMost) {
   if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer allocates";
+  const MallocsFailToo each_kind;
   BlockingClient client{{.connect = served.url()}};
   const std::string text(1000, 'x');
   for (std::size_t nth = 1; nth <= 60; ++nth) {

@@ -26,6 +26,9 @@ class WithoutMemory : public ::testing::Test {
     fail_allocations(1, testing::kForEver);
   }
   void TearDown() override { fail_allocations(0); }
+
+ private:
+  const testing::MallocsFailToo each_kind_;
 };
 
 TEST_F(WithoutMemory, AFailureIsEverythingButItsText) {

@@ -22,13 +22,15 @@ namespace weft::protobuf::detail {
 Status undecodable(const google::protobuf::Message& message, Bytes body) noexcept;
 /// Returns a failure that names the required fields which `message` lacks.
 Status incomplete(const google::protobuf::Message& message) noexcept;
-Status out_of_memory(const google::protobuf::Message& message) noexcept;
 /// Returns the same failure for bytes that are an answer: then the server is at fault, and not the caller.
 Status bad_answer(const Status& why) noexcept;
 /// Protobuf counts in int.
 Status too_large(const google::protobuf::Message& message, std::size_t bytes) noexcept;
 
 inline constexpr std::size_t kMessageBytesMax = INT_MAX;
+/// Lacks the name of the message's type, because the first use of a type takes memory.
+inline constexpr FixedFailure kNoMemoryForMessage{StatusCode::kResourceExhausted, Layer::kCodec,
+                                                  Retry::kBackoff, "out of memory for a message"};
 
 /// Reads `body` into `message`, which is cleared first. Sets `failure` when it is no such message.
 template <typename Message>
@@ -42,7 +44,7 @@ void read_message(Message& message, Bytes body, Status& failure) noexcept {
       failure = incomplete(message);
     }
   } catch (const std::bad_alloc&) {
-    failure = out_of_memory(message);
+    failure = Status::of<kNoMemoryForMessage>();
   }
 }
 
