@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LG-1: closures, services and interceptors of calls by protobuf's own stubs close or destroy the client and its
-// channel, begin and cancel calls, and stop the server: on live, closing and lost connections.
+// LG-1: closures, services and interceptors of calls by protobuf's own stubs close or destroy the client and
+// its channel, begin and cancel calls, and stop the server: on live, closing and lost connections.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,10 +46,9 @@ enum class ClosureOf : int {
   kEndAtServer,
   kLast
 };
-constexpr const char* kClosureNames[] = {"Done",           "DoneOfFailure", "DoneOfCancelledCall",
-                                         "DoneOfUnsentCall", "Before",        "After",
-                                         "Service",        "ServiceAfterDone", "CancelAtServer",
-                                         "EndAtServer"};
+constexpr const char* kClosureNames[] = {
+    "Done",  "DoneOfFailure", "DoneOfCancelledCall", "DoneOfUnsentCall", "Before",
+    "After", "Service",       "ServiceAfterDone",    "CancelAtServer",   "EndAtServer"};
 static_assert(std::size(kClosureNames) == static_cast<std::size_t>(ClosureOf::kLast));
 
 enum class ClosureDeed : int {
@@ -326,9 +325,7 @@ class ProtobufClosures : public ::testing::TestWithParam<std::tuple<Way, int>> {
         if (state == static_cast<int>(ClosureState::kLost) && !way.sockets) continue;
         SCOPED_TRACE(std::string{kClosureDeedNames[deed]} + ", " + kClosureStateNames[state]);
         ClosureWorld<Caller> world{
-            way,
-            transports,
-            {closure, static_cast<ClosureDeed>(deed), static_cast<ClosureState>(state)}};
+            way, transports, {closure, static_cast<ClosureDeed>(deed), static_cast<ClosureState>(state)}};
         ASSERT_TRUE(world.run());
       }
     }

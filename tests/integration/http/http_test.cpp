@@ -116,7 +116,8 @@ TEST_F(Http, FunctionsAndCoroutinesAreCalledWithJson) {
   EXPECT_EQ(sum.body, "3");
   EXPECT_NE(sum.head.find("Content-Type: application/json\r\n"), std::string::npos) << sum.head;
   EXPECT_EQ(client.call("/functions/http_demo::add", R"({"0": 40, "1": 2})").body, "42");
-  EXPECT_EQ(client.call("/functions/http_demo%3A%3Acentre", "[[[0,0],[6,0],[0,3]]]").body, R"({"x":2,"y":1})");
+  EXPECT_EQ(client.call("/functions/http_demo%3A%3Acentre", "[[[0,0],[6,0],[0,3]]]").body,
+            R"({"x":2,"y":1})");
   EXPECT_EQ(client.call("/functions/http_demo::centre", R"([[{"x":8,"y":4},{"y":0,"x":0}]])").body,
             R"({"x":4,"y":2})");
   const HttpAnswer letters = client.call("/functions/http_demo::count", R"(["hel"])");

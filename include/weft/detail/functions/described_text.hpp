@@ -30,7 +30,7 @@ struct DescribedMethod<TypeList<Args...>, Result, Reads, Writes> {
   }
 
  private:
-  /// The reason why a type cannot be encoded is told where the method is registered.
+  /// The reason why a type cannot be encoded is named where the method is registered.
   template <typename... Ts>
   static std::string text_of() {
     if constexpr ((... && (codec_detail::encode_problem<Ts> == codec_detail::Problem::kNone))) {
@@ -42,7 +42,7 @@ struct DescribedMethod<TypeList<Args...>, Result, Reads, Writes> {
 };
 
 template <typename Traits>
-using DescriptionOf = DescribedMethod<typename Traits::Arguments, typename Traits::Result, typename Traits::Reads,
-                                      typename Traits::Writes>;
+using DescriptionOf = DescribedMethod<typename Traits::Arguments, typename Traits::Result,
+                                      typename Traits::Reads, typename Traits::Writes>;
 
 }  // namespace weft::detail
