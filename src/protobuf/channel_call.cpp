@@ -28,7 +28,7 @@ void ChannelCall::begin(const google::protobuf::Message& request, google::protob
     write_message(request, begun.body);
     if (begun.needs_sent()) sent();
   } else if (begun.has_ended()) {
-    PendingCall::loop().schedule(*this);
+    RunningCall::loop().schedule(*this);
   } else if (begun.waits()) {
     request_ = KeptRequest{request};
     if (!request_.failure.ok()) on_cancel(CancelReason::kRequested);
@@ -44,7 +44,7 @@ void ChannelCall::begin(KeptRequest request, google::protobuf::Message& response
     encode_body(begun.body);
     if (begun.needs_sent()) sent();
   } else if (begun.has_ended()) {
-    PendingCall::loop().schedule(*this);
+    RunningCall::loop().schedule(*this);
   }
 }
 
@@ -60,7 +60,7 @@ bool ChannelCall::take_over(google::protobuf::Message& response, google::protobu
     return true;
   }
   static_cast<void>(refuse(cancelled ? to_status(CancelReason::kRequested) : refused));
-  PendingCall::loop().schedule(*this);
+  RunningCall::loop().schedule(*this);
   return false;
 }
 
@@ -75,7 +75,7 @@ void ChannelCall::drop(const Status& why) {
   if (kept == nullptr) return;  // it has ended
   set_waiter(nullptr);
   on_cancel(CancelReason::kRequested);
-  if (is_scheduled()) PendingCall::loop().unschedule(*this);
+  if (is_scheduled()) RunningCall::loop().unschedule(*this);
   release_controller(why);
 }
 
