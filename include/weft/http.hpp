@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// A class that is never destroyed through its base has a protected destructor, which g++ takes for accessible
+// if the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "weft/detail/base/requirements.hpp"
 #include "weft/detail/base/time.hpp"
 
 namespace weft {
@@ -38,3 +43,5 @@ struct HttpOptions {
 std::shared_ptr<const detail::Protocol> http(HttpOptions options = {});
 
 }  // namespace weft
+
+#pragma GCC diagnostic pop

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <tuple>
 
 #include "weft/detail/base/bytes.hpp"
@@ -117,8 +118,12 @@ class DescriptionParser {
     unsigned variable;
   };
   struct Addition {
-    std::uint32_t node;
     std::uint64_t version;
+    /// Place among all additions in the text.
+    std::size_t place;
+    std::uint32_t node;
+
+    auto operator<=>(const Addition&) const = default;
   };
 
   bool malformed(std::string_view reason) {
@@ -229,7 +234,7 @@ class DescriptionParser {
       return false;
     }
     set_parts(out, {part});
-    additions_.push_back({out, version});
+    additions_.push_back({version, additions_.size(), out});
     --inside_;
     --silent_;
     return true;
@@ -445,8 +450,7 @@ class DescriptionParser {
 
   /// Sets what depends on types that were not read to their end before.
   void finish() {
-    std::stable_sort(additions_.begin(), additions_.end(),
-                     [](const Addition& a, const Addition& b) { return a.version < b.version; });
+    std::sort(additions_.begin(), additions_.end());
     for (std::size_t i = 0; i < additions_.size(); ++i) node(additions_[i].node).number = i;
     types_.additions_ = static_cast<std::uint32_t>(additions_.size());
     for (Node& container : types_.nodes_) {

@@ -74,6 +74,11 @@ class StreamFramer::Batch {
   std::size_t size_ = 0;
 };
 
+bool StreamFramer::begin_with(Bytes received) noexcept {
+  counters_.bytes.add(received.size());
+  return stash_.put(received);
+}
+
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
   const bool lands = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());

@@ -42,10 +42,7 @@ class StreamFramer {
 
   /// Takes bytes that were received before this framer existed; resume() delivers them. Before anything else.
   /// Returns false when memory is exhausted, or for more bytes than a Stash holds.
-  bool begin_with(Bytes received) noexcept {
-    counters_.bytes.add(received.size());
-    return stash_.put(received);
-  }
+  bool begin_with(Bytes received) noexcept;
   /// Lists the destinations of the next received bytes in `places`, in order: runs of the landing first, if
   /// there is one, and with the last of them also a chunk. Returns the number of entries; 0 when memory is
   /// exhausted. `places` has two or more entries; at most AttachmentPlace::kPlacesMax are used. Only while
