@@ -95,7 +95,7 @@ void OpenedStream::abandon(const Status& why) noexcept {
 }
 
 void OpenedStream::on_sent() noexcept {
-  loop().schedule(static_cast<CallSentNews&>(*this));
+  side_.loop().schedule(static_cast<CallSentNews&>(*this));
 }
 
 void OpenedStream::shrink() noexcept {
@@ -105,7 +105,7 @@ void OpenedStream::shrink() noexcept {
 void OpenedStream::tell() noexcept {
   side().wake_writer();
   shrink();
-  if (done() && end_waiter_ != nullptr) loop().schedule(*std::exchange(end_waiter_, nullptr));
+  if (done() && end_waiter_ != nullptr) side_.loop().schedule(*std::exchange(end_waiter_, nullptr));
 }
 
 }  // namespace weft::detail

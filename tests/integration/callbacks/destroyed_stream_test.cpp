@@ -160,7 +160,28 @@ class DestroyedStream : public ::testing::Test {
     }
     expect_calls_go_on();
   }
-  /// Does so, and destroys the coroutine before it is resumed, or before the stream.
+  /// Lets `wait` wait on a stream, and destroys the client of the stream outside of a turn, or in one.
+  template <typename Open, typename Wait>
+  void destroy_the_client_while_waiting(Open open, Wait wait) {
+    using OpenStream = decltype(open());
+    for (const bool in_turn : {false, true}) {
+      for (int turns = 0; turns < 12; ++turns) {
+        SCOPED_TRACE((in_turn ? "in a turn after " : "after ") + std::to_string(turns));
+        make_client();
+        std::optional<OpenStream> stream{std::in_place, open()};
+        Seen seen;
+        Scope scope;
+        scope.spawn(wait, &*stream, &seen);
+        turn(turns);
+        if (in_turn) loop_->post([&] { client_.reset(); });
+        if (!in_turn) client_.reset();
+        ASSERT_TRUE(turn_until([&] { return seen.ended; }));
+        EXPECT_EQ(stream->status().code(), StatusCode::kCancelled);
+      }
+    }
+    expect_calls_go_on();
+  }
+  /// Lets `wait` wait on a stream, and destroys the coroutine before it is resumed, or before the stream.
   template <typename Open, typename Wait>
   void destroy_with_its_coroutine(Open open, Wait wait) {
     using OpenStream = decltype(open());
@@ -221,6 +242,15 @@ TEST_F(DestroyedStream, WhileACoroutineAwaitsItsEnd) {
   const auto open = [this] { return client_->open<read_nothing>(); };
   destroy_while_waiting(open, &finish<StreamOf<read_nothing>>, StatusCode::kCancelled);
   destroy_with_its_coroutine(open, &finish<StreamOf<read_nothing>>);
+}
+
+TEST_F(DestroyedStream, OutlivesItsClientWhileACoroutineWaits) {
+  const auto open_silent = [this] { return client_->open<send_nothing>(); };
+  destroy_the_client_while_waiting(open_silent, &read_items<StreamOf<send_nothing>>);
+  destroy_the_client_while_waiting(open_silent, &finish<StreamOf<send_nothing>>);
+  const auto open_full = [this] { return client_->open<read_nothing>(); };
+  destroy_the_client_while_waiting(open_full, &write_items<StreamOf<read_nothing>>);
+  destroy_the_client_while_waiting(open_full, &finish<StreamOf<read_nothing>>);
 }
 
 // The items arrive at once: the reader is in the middle of its work, or gives way to others.
