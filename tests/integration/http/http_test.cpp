@@ -37,7 +37,7 @@ void do_nothing() {}
 weft::Task<std::map<std::string, std::uint64_t>> count(std::string text) {
   std::map<std::string, std::uint64_t> letters;
   for (const char letter : text) letters[std::string{letter}] += std::uint64_t{1} << 60;
-  co_await weft::sleep_for(std::chrono::milliseconds{1});
+  [[maybe_unused]] const weft::Result<void> slept = co_await weft::sleep_for(std::chrono::milliseconds{1});
   co_return letters;
 }
 weft::Result<int> find(int) {
