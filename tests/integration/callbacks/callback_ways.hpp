@@ -58,7 +58,7 @@ inline std::vector<Way> callback_ways() {
 }
 
 /// Transports of a server and its clients.
-inline Transports transports_of(const Way& way) {
+inline Transports transports_of([[maybe_unused]] const Way& way) {
 #if WEFT_HAVE_VERBS
   if (std::string_view{way.url}.starts_with("verbs")) {
     VerbsOptions verbs;
