@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "integration/threads/threads_testing.hpp"
+#include "support/sanitizers.hpp"
 
 namespace weft::testing {
 
@@ -20,6 +21,7 @@ inline std::string name_of_misuse(const ::testing::TestParamInfo<Misuse>& info) 
 
 /// Expects that `misuse` ends the process with its words. The thread of a loop begins with its first turn.
 inline void expect_death_by(const Misuse& misuse) {
+  if (WEFT_THREAD_SANITIZER) GTEST_SKIP() << "the mistake is a data race, which this sanitizer reports first";
   // A child by fork has the thread only that makes the mistake, so that each child starts its own threads.
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto use = [&] {
