@@ -58,6 +58,9 @@ struct ServedConnectionSetup {
   Logger& logger;
   /// Identifies the connection within this process.
   std::uint64_t connection_id = 0;
+  /// State that the connections of this protocol share on this loop of the server. Null at first: the
+  /// protocol makes it. Outlives the connections.
+  std::shared_ptr<void>& loop_state;
 };
 
 /// Result of a look at the first bytes of a connection.

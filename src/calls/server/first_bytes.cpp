@@ -21,7 +21,7 @@ constexpr FixedFailure kLeft{StatusCode::kUnavailable, Layer::kTransport, Retry:
 FirstBytes::FirstBytes(Loop& loop, FirstBytesOwner& owner,
                        std::span<const std::shared_ptr<const Protocol>> protocols,
                        std::unique_ptr<BaseCarrier> carrier, ConnectionOptions options, Duration timeout)
-    : Ready([](Ready* node) noexcept { static_cast<FirstBytes*>(node)->look(); }),
+    : Ready([](Ready* node) noexcept { static_cast<FirstBytes*>(node)->run(); }),
       loop_(loop),
       owner_(owner),
       protocols_(protocols),
@@ -32,18 +32,32 @@ FirstBytes::FirstBytes(Loop& loop, FirstBytesOwner& owner,
   loop.schedule(*this);
 }
 
-FirstBytes::~FirstBytes() {
+void FirstBytes::abandon() noexcept {
+  told();
   if (carrier_ != nullptr) carrier_->shut();
+}
+
+void FirstBytes::told() noexcept {
+  state_ = State::kTold;
+  loop_.disarm(*this);
+  loop_.unschedule(*this);
+}
+
+void FirstBytes::run() noexcept {
+  look();
+  if (state_ != State::kKnown) return;
+  told();
+  owner_.on_protocol(*this, protocol_);
 }
 
 // A carrier of TLS reports here when its protocol is known, while it can still send before the peer's first
 // bytes: a connection of Weft's sends its hello then.
 void FirstBytes::on_writable() {
-  if (!is_decided_) decide_by_name();
+  if (state_ == State::kWaiting) decide_by_name();
 }
 
 void FirstBytes::look() {
-  if (is_decided_) return;
+  if (state_ != State::kWaiting) return;
   while (count_ < bytes_.size()) {
     const iovec room{bytes_.data() + count_, bytes_.size() - count_};
     const Moved moved = carrier_->receive({&room, 1}, {});
@@ -90,25 +104,22 @@ bool FirstBytes::decide_by_bytes() {
 }
 
 void FirstBytes::decide(const Protocol* protocol) {
-  is_decided_ = true;
+  state_ = State::kKnown;
+  protocol_ = protocol;
   loop_.disarm(*this);
-  loop_.unschedule(*this);
-  owner_.on_protocol(*this, protocol);
+  if (!is_scheduled()) loop_.schedule(*this);
 }
 
 void FirstBytes::leave(const Status& why) {
-  if (is_decided_) return;
-  is_decided_ = true;
-  loop_.disarm(*this);
-  loop_.unschedule(*this);
-  carrier_->shut();
+  if (state_ == State::kTold) return;
+  told();
   owner_.on_no_protocol(*this, why);
 }
 
 // After a time in which the loop was away, the peer's bytes may be here already.
 void FirstBytes::on_timer() {
   look();
-  if (!is_decided_) leave(Status::of<kSilent>());
+  if (state_ == State::kWaiting) leave(Status::of<kSilent>());
 }
 
 }  // namespace weft::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/server/server_shard.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
@@ -41,6 +42,7 @@ void delete_all(List& list) noexcept {
 ServerShard::ServerShard(const Setup& setup)
     : setup_(setup),
       holds_(setup.loop, setup.logger, setup.methods, host_.calls),
+      protocol_states_(setup.options.protocols.size()),
       place_(std::make_shared<PeerPlace>(setup.loop, sessions_, setup.memory)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
@@ -107,7 +109,16 @@ void ServerShard::on_no_protocol(FirstBytes& first, const Status& why) {
 void ServerShard::begin_other(const Protocol& protocol, std::unique_ptr<BaseCarrier> carrier,
                               Bytes received) {
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
-  const ServedConnectionSetup setup{setup_.loop, *this, host_, setup_.options.limits, setup_.logger, id};
+  const auto& protocols = setup_.options.protocols;
+  const auto place = std::find_if(protocols.begin(), protocols.end(),
+                                  [&protocol](const auto& each) { return each.get() == &protocol; });
+  const ServedConnectionSetup setup{setup_.loop,
+                                    *this,
+                                    host_,
+                                    setup_.options.limits,
+                                    setup_.logger,
+                                    id,
+                                    protocol_states_[static_cast<std::size_t>(place - protocols.begin())]};
   ServedConnection& connection = *protocol.make(setup, std::move(carrier)).release();
   others_.push_back(connection);
   host_.traffic.join(connection);
@@ -216,6 +227,7 @@ void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
   others_.for_each([](ServedConnection& connection) { connection.drain(); });
   // These have not begun a call.
   while (!undecided_.empty()) {
+    undecided_.front().abandon();
     decided_.push_back(undecided_.pop_front());
     setup_.connections.fetch_sub(1, std::memory_order_relaxed);
   }

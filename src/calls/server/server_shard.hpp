@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "calls/serve/protocol.hpp"
 #include "calls/server/first_bytes.hpp"
@@ -101,6 +102,8 @@ class ServerShard final : private SessionOwner,
   IntrusiveList<FirstBytes, FirstBytesTag> undecided_;
   /// Former members of undecided_, which wait to be destroyed; owned.
   IntrusiveList<FirstBytes, FirstBytesTag> decided_;
+  /// ServedConnectionSetup::loop_state of each of ServerOptions::protocols.
+  std::vector<std::shared_ptr<void>> protocol_states_;
   const std::shared_ptr<PeerPlace> place_;
   Reaper reaper_{*this};
   UniqueFunction<void()> stopped_;
