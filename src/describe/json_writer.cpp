@@ -485,4 +485,18 @@ Status to_json(const TypeDescription& types, Bytes message, std::string& out, st
   return again.write();
 }
 
+void append_json_string(std::string& out, std::string_view text) {
+  if (valid_utf8(as_bytes(text)) == text.size()) return append_string(out, text);
+  std::string replaced;
+  while (!text.empty()) {
+    const std::size_t plain = valid_utf8(as_bytes(text));
+    replaced.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    replaced += "\xEF\xBF\xBD";
+    text.remove_prefix(1);
+  }
+  append_string(out, replaced);
+}
+
 }  // namespace weft::detail

@@ -467,5 +467,19 @@ TEST(Json, OutputIsBounded) {
   EXPECT_TRUE(from_json(types, text, message, 4004).ok());
 }
 
+TEST(JsonString, BytesThatAreNoTextAreReplaced) {
+  const auto json = [](std::string_view text) {
+    std::string out = "x";
+    append_json_string(out, text);
+    return out;
+  };
+  EXPECT_EQ(json("plain \"text\" \\ \n"), "x\"plain \\\"text\\\" \\\\ \\n\"");
+  EXPECT_EQ(json("\xC3\xA9"), "x\"\xC3\xA9\"");
+  EXPECT_EQ(json("a\xFF\xC3z"), "x\"a\xEF\xBF\xBD\xEF\xBF\xBDz\"");
+  EXPECT_EQ(json("\xED\xA0\x80"), "x\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "a surrogate";
+  EXPECT_EQ(json(std::string_view{"\0", 1}), "x\"\\u0000\"");
+  EXPECT_EQ(json({}), "x\"\"");
+}
+
 }  // namespace
 }  // namespace weft::testing

@@ -34,4 +34,7 @@ Status to_json(const TypeDescription& types, Bytes message, std::string& out,
 Status from_json(const TypeDescription& types, std::string_view json, std::vector<std::byte>& out,
                  std::size_t bytes_max = JsonBounds::kOutputBytesMax);
 
+/// Appends `text` to `out` as a string of JSON. Each byte that belongs to no UTF-8 character becomes U+FFFD.
+void append_json_string(std::string& out, std::string_view text);
+
 }  // namespace weft::detail
