@@ -24,8 +24,8 @@ class Protocol;
 /// Options for HTTP. Options that make no sense are refused by Server::start() with kInvalidArgument, which
 /// names the option.
 struct HttpOptions {
-  /// Time from the first byte of a request to the end of its head. A body gets as much again, and a second
-  /// for each KiB of it. A request that is slower is answered with 408. Above zero.
+  /// Time from the first byte of a request to the end of its head, and then for each 16 KiB of its body, or
+  /// for the rest of it. A request that is slower is answered with 408. Above zero.
   Duration request_timeout = std::chrono::seconds{10};
   /// Time that a connection may be open between two requests. Above zero.
   Duration idle_timeout = std::chrono::seconds{60};
@@ -33,8 +33,10 @@ struct HttpOptions {
   std::size_t body_bytes_max = std::size_t{4} << 20;
   /// Largest JSON of an answer in bytes; a longer one fails its call with kResourceExhausted. Above zero.
   std::size_t answer_bytes_max = std::size_t{16} << 20;
-  /// Origins whose pages a browser may let call this server, such as "https://console.example.com". Requests
-  /// of pages from other origins are answered with 403; the server's own origin is always allowed.
+  /// Origins with pages that may call this server from a browser, such as "https://console.example.com".
+  /// Requests of pages from other origins are answered with 403. The server's own origin is always allowed if
+  /// the browser names it by an address or as localhost. List it if it has another name: a page of a
+  /// stranger's may give its own name the address of this server (DNS rebinding).
   std::vector<std::string> allowed_origins{};
 };
 

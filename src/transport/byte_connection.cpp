@@ -18,6 +18,9 @@ constexpr std::size_t kBytesPerTurn = 256 * 1024;
 /// Time that a peer has to end its side after this side has ended: longer only costs a descriptor.
 constexpr Duration kLinger = std::chrono::milliseconds{500};
 
+/// Number of places of pieces that have left before they are given up.
+constexpr std::size_t kPlacesKept = 64;
+
 constexpr FixedFailure kNoMemoryForBytes{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                          "out of memory for the connection"};
 constexpr FixedFailure kLingered{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
@@ -83,6 +86,11 @@ void ByteConnection::resume_receiving() noexcept {
   schedule_work();
 }
 
+void ByteConnection::give_way() noexcept {
+  gives_way_ = true;
+  if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+}
+
 void ByteConnection::finish() noexcept {
   if (sending_ != Sending::kOpen || is_over()) return;
   sending_ = Sending::kFinishing;
@@ -121,6 +129,7 @@ void ByteConnection::schedule_work() noexcept {
 }
 
 void ByteConnection::work() noexcept {
+  gives_way_ = false;
   if (state_ == State::kOpen) receive();
   if (state_ == State::kClosing) conclude();
 }
@@ -131,43 +140,54 @@ void ByteConnection::on_readable() {
 }
 
 void ByteConnection::receive() {
-  for (std::size_t received = 0; deliver();) {
-    if (received >= kBytesPerTurn) {
-      loop_.turn_time().put_off(work_);
+  TurnTime& turn = loop_.turn_time();
+  std::size_t received = 0;
+  for (;;) {
+    deliver();
+    if (!readable_ || !receives() || gives_way_) break;
+    if (received >= kBytesPerTurn || turn.is_old()) {
+      if (!work_.is_scheduled()) turn.put_off(work_);
       break;
     }
-    if (!readable_) break;
-    if (!in_) in_ = loop_.chunks().acquire();
-    if (!in_) return close(Status::of<kNoMemoryForBytes>());
-    const iovec room{in_->data(), in_->capacity()};
-    const Moved moved = carrier_->receive({&room, 1}, {});
-    readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
-    if (moved.kind == Moved::Kind::kBegun) return;  // the carrier fills the chunk, which stays
-    if (moved.kind == Moved::Kind::kEnded) {
-      peer_ended();
-      break;
-    }
-    if (moved.kind == Moved::Kind::kFailed) return lost("receive from ", moved.error);
-    if (moved.kind == Moved::Kind::kBlocked) break;
-    ++received_.receives;
-    received_.bytes.add(moved.bytes);
-    received += moved.bytes;
-    in_end_ = moved.bytes;
+    received += receive_once();
   }
   if (!keeps_bytes()) in_.reset();
 }
 
-// Hands the received bytes to the sink. Returns true when more may be received.
-bool ByteConnection::deliver() {
-  while (keeps_bytes() && receives()) {
-    const std::size_t taken = sink_->on_bytes({in_->data() + in_begin_, in_end_ - in_begin_});
-    if (state_ != State::kOpen) return false;
-    in_begin_ += taken;
-    WEFT_ASSERT(!keeps_bytes() || paused_, "a sink takes all bytes, or pauses the connection");
+std::size_t ByteConnection::receive_once() {
+  if (!in_) in_ = loop_.chunks().acquire();
+  if (!in_) {
+    close(Status::of<kNoMemoryForBytes>());
+    return 0;
   }
-  if (keeps_bytes()) return false;
-  in_begin_ = in_end_ = 0;
-  return receives();
+  const iovec room{in_->data() + in_end_, in_->capacity() - in_end_};
+  const Moved moved = carrier_->receive({&room, 1}, {});
+  readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
+  switch (moved.kind) {
+    case Moved::Kind::kSome:
+      ++received_.receives;
+      received_.bytes.add(moved.bytes);
+      in_end_ += moved.bytes;
+      return moved.bytes;
+    case Moved::Kind::kEnded:
+      peer_ended();
+      return 0;
+    case Moved::Kind::kFailed:
+      lost("receive from ", moved.error);
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+// Hands the bytes that wait to the sink.
+void ByteConnection::deliver() {
+  while (keeps_bytes() && state_ == State::kOpen && !is_held()) {
+    const std::size_t taken = sink_->on_bytes({in_->data() + in_begin_, in_end_ - in_begin_});
+    in_begin_ += taken;
+    WEFT_ASSERT(!keeps_bytes() || is_held() || is_over(), "a sink takes all bytes, or holds the connection");
+  }
+  if (!keeps_bytes()) in_begin_ = in_end_ = 0;
 }
 
 void ByteConnection::peer_ended() {
@@ -178,8 +198,8 @@ void ByteConnection::peer_ended() {
 
 void ByteConnection::on_writable() {
   if (state_ != State::kOpen) return;
-  if (sending_ == Sending::kEnded) return end_if_due();
-  if (std::exchange(blocked_, false)) flush();
+  if (std::exchange(blocked_, false)) return flush();
+  if (sending_ == Sending::kEnded && carrier_->all_left()) linger();
 }
 
 void ByteConnection::on_report_end() {
@@ -209,12 +229,13 @@ void ByteConnection::consume(std::size_t bytes) noexcept {
     const std::size_t part = std::min(bytes, piece.end - piece.begin);
     piece.begin += part;
     bytes -= part;
-    if (piece.begin != piece.end) return;
+    if (piece.begin != piece.end) break;
     piece.chunk.reset();
     ++first_;
   }
-  if (first_ < pieces_.size()) return;
-  pieces_.clear();
+  // A queue that never empties must not keep the places of pieces that have left.
+  if (first_ < pieces_.size() && first_ < kPlacesKept) return;
+  pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
   first_ = 0;
 }
 
@@ -235,21 +256,26 @@ void ByteConnection::flush() {
 
 void ByteConnection::after_flush() {
   if (queued_ == 0 && armed() && sending_ == Sending::kOpen) loop_.disarm(*this);
-  if (was_full_ && has_room()) {
+  if (queued_ == 0 || (was_full_ && has_room())) {
     was_full_ = false;
     sink_->on_drained();
     if (state_ != State::kOpen) return;
   }
-  if (queued_ != 0) return;
-  if (sending_ == Sending::kFinishing) {
-    sending_ = Sending::kEnded;
-    carrier_->end_sending();
-    // The end of the peer must be noticed.
-    paused_ = false;
-    readable_ = true;
-    schedule_work();
-    loop_.arm(*this, loop_.now() + kLinger);
-  }
+  if (queued_ != 0 || sending_ != Sending::kFinishing) return;
+  sending_ = Sending::kEnded;
+  carrier_->end_sending();
+  // The end of the peer must be noticed.
+  paused_ = false;
+  readable_ = true;
+  schedule_work();
+  if (carrier_->all_left()) return linger();
+  // A filter such as TLS still holds bytes, and reports when they have left.
+  loop_.arm(*this, Deadline::after(loop_.now(), stall_timeout_).at());
+}
+
+// Everything has left: the peer gets a short time to end its side.
+void ByteConnection::linger() {
+  loop_.arm(*this, loop_.now() + kLinger);
   end_if_due();
 }
 
@@ -259,8 +285,9 @@ void ByteConnection::end_if_due() {
 
 void ByteConnection::on_timer() {
   if (state_ != State::kOpen) return;
-  if (sending_ == Sending::kEnded) return close(Status::of<kLingered>());
-  const TimePoint due = Deadline::after(blocked_since_, stall_timeout_).at();
+  if (sending_ == Sending::kEnded && carrier_->all_left()) return close(Status::of<kLingered>());
+  const TimePoint due = std::max(Deadline::after(blocked_since_, stall_timeout_).at(),
+                                 loop_.turn_time().absence().judge_from(stall_timeout_));
   if (due > loop_.now()) return loop_.arm(*this, due);
   close({StatusCode::kUnavailable, Layer::kTransport, [this] {
            return remote_endpoint() + " stopped taking what is sent to it, " + std::to_string(queued_) +

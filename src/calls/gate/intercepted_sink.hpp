@@ -10,6 +10,12 @@
 
 namespace weft::detail {
 
+/// The answer could not be begun or ended: it is too large for the caller, there is no memory for it, or the
+/// protocol cannot carry it.
+inline constexpr FixedFailure kAnswerNotSent{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kNever,
+    "the handler's answer could not be sent: the caller was told why in its place"};
+
 /// Stands before the sink of an ordinary function's call that passed interceptors, and notes its outcome for
 /// them. Lasts while the handler runs.
 class InterceptedSink final : public AnswerSink {
@@ -25,11 +31,15 @@ class InterceptedSink final : public AnswerSink {
   void put_runs_in(const RunsInChunk& lent, bool attachment_follows) override {
     sink_.put_runs_in(lent, attachment_follows);
   }
-  void end_answer() override { sink_.end_answer(); }
+  void end_answer() override {
+    sink_.end_answer();
+    note_end();
+  }
   void take_back_answer(const std::byte* body) override { sink_.take_back_answer(body); }
   void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override {
     sink_.end_answer_with(id, attachment, std::move(wishes));
+    note_end();
   }
   void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
@@ -49,14 +59,14 @@ class InterceptedSink final : public AnswerSink {
 
  private:
   std::byte* begun(std::byte* body, std::size_t bytes);
+  void note_end() {
+    if (sink_.has_failed_end()) [[unlikely]] {
+      pass_.will_fail(Status::of<kAnswerNotSent>());
+    }
+  }
 
   AnswerSink& sink_;
   GatePass& pass_;
 };
-
-/// The answer could not be begun: it is too large for the caller, or there is no memory for it.
-inline constexpr FixedFailure kAnswerNotSent{
-    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kNever,
-    "the handler's answer could not be sent: the caller was told why in its place"};
 
 }  // namespace weft::detail

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "weft/detail/base/result.hpp"
@@ -14,17 +12,16 @@ struct MethodEntry;
 
 namespace weft::detail::http {
 
-/// Parsed descriptions of the methods that were called over HTTP, made at the first call of each. Thread:
-/// any.
+/// Parsed descriptions of the methods of one server that were called over HTTP, made at the first call of
+/// each. Thread: one.
 class Descriptions {
  public:
-  /// Returns the description of `method`, which outlives this. Errors: kUnimplemented for types that have no
-  /// JSON.
-  Result<std::shared_ptr<const MethodDescription>> of(const MethodEntry& method);
+  /// Returns the description of `method`, which outlives this; the reference stays valid as long. Errors:
+  /// kUnimplemented for types that have no JSON.
+  const Result<MethodDescription>& of(const MethodEntry& method);
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<const MethodEntry*, Result<std::shared_ptr<const MethodDescription>>> known_;
+  std::unordered_map<const MethodEntry*, Result<MethodDescription>> known_;
 };
 
 }  // namespace weft::detail::http

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/http/http_connection.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 #include <ctime>
@@ -9,7 +11,7 @@
 
 #include "calls/gate/method_table.hpp"
 #include "calls/http/error_json.hpp"
-#include "weft/detail/base/saturated.hpp"
+#include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/gate/authenticator.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/describe/json.hpp"
@@ -28,8 +30,10 @@ constexpr std::string_view kTraceParent = "traceparent";
 constexpr std::string_view kAllow = "POST, OPTIONS";
 /// Buffers of a request that are larger are given back behind it.
 constexpr std::size_t kKeptBytes = 16 * 1024;
-/// Bytes of a body that give its sender one more second.
-constexpr std::uint64_t kBytesPerSecond = 1024;
+/// Part of a body that must arrive within HttpOptions::request_timeout.
+constexpr std::size_t kPartBytes = 16 * 1024;
+/// Time that the last answers have to leave after the server has closed the connection.
+constexpr Duration kClosing = std::chrono::seconds{1};
 
 constexpr FixedFailure kNoSuchPath{
     StatusCode::kNotFound, Layer::kRpc, Retry::kNever,
@@ -53,6 +57,9 @@ constexpr FixedFailure kNoMemoryForCall{StatusCode::kResourceExhausted, Layer::k
 constexpr FixedFailure kBodyTakesMemory{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "the server's memory (process_memory_max) has no room for the body of the request"};
+constexpr FixedFailure kClosedWithAnswers{
+    StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
+    "the server closed the connection, and the peer did not take the last answers in time"};
 constexpr FixedFailure kAnswerTakesMemory{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "the server's memory (process_memory_max) has no room for the answer, which waits to be sent"};
@@ -67,10 +74,21 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
+/// Returns true if `host`, with or without a port, is an address or localhost, which no stranger can give
+/// another meaning.
+bool is_certain_host(std::string_view host) {
+  if (host.starts_with('[')) return true;
+  const std::string name{host.substr(0, host.find(':'))};
+  in_addr address{};
+  return equal_ignoring_case(name, "localhost") || ::inet_pton(AF_INET, name.c_str(), &address) == 1;
+}
+
 /// Returns true if `origin` is the server itself, as the client names it.
 bool is_own_origin(std::string_view origin, std::string_view host) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return equal_ignoring_case(origin.substr(scheme.size()), host);
+    if (origin.starts_with(scheme)) {
+      return equal_ignoring_case(origin.substr(scheme.size()), host) && is_certain_host(host);
+    }
   }
   return false;
 }
@@ -87,28 +105,30 @@ void empty_out(Container& buffer) noexcept {
 
 }  // namespace
 
-HttpConnection::HttpConnection(const ServedConnectionSetup& setup, std::shared_ptr<HttpShared> shared,
-                               std::unique_ptr<BaseCarrier> carrier)
+HttpConnection::HttpConnection(const ServedConnectionSetup& setup, const HttpOptions& options,
+                               HttpLoop& shared, std::unique_ptr<BaseCarrier> carrier)
     : AnswerSink(setup.connection_id),
       loop_(setup.loop),
       owner_(setup.owner),
       host_(setup.host),
-      shared_(std::move(shared)),
+      options_(options),
+      shared_(shared),
       connection_(setup.loop, std::move(carrier), setup.limits.stall_timeout),
       served_(*this, setup.host, setup.loop, setup.limits),
-      parser_({.body_bytes_max = shared_->options.body_bytes_max}) {}
+      limits_(setup.limits),
+      parser_({.body_bytes_max = options.body_bytes_max}) {}
 
 HttpConnection::~HttpConnection() {
   connection_.abandon();
   end_calls();
   release_body();
-  release_answers();
+  settle_answers();
 }
 
 void HttpConnection::start(Bytes received) {
   set_peer_identity(connection_.peer_identity());
-  request_began_ = loop_.now();
-  loop_.arm(*this, Deadline::after(loop_.now(), shared_->options.request_timeout).at());
+  part_began_ = loop_.now();
+  loop_.arm(*this, Deadline::after(loop_.now(), options_.request_timeout).at());
   connection_.start(*this, received);
 }
 
@@ -121,15 +141,16 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
         if (taken < bytes.size()) connection_.pause_receiving();
         return taken;
       }
-      if (connection_.is_paused()) return taken;
+      if (connection_.is_held()) return taken;
       const bool was_idle = parser_.idle();
       const RequestParser::Step step = parser_.next(bytes.subspan(taken));
       taken += step.taken;
-      if (was_idle && !parser_.idle()) request_began_ = loop_.now();
+      if (was_idle && !parser_.idle()) part_began_ = loop_.now();
       switch (step.event) {
         case RequestParser::Event::kMore:
-          if (parser_.awaits_continue() && phase_ == Phase::kReading) {
-            connection_.send(as_bytes(kContinueAnswer));
+          if (parser_.awaits_continue() && phase_ == Phase::kReading &&
+              !connection_.send(as_bytes(kContinueAnswer))) {
+            give_up();
           }
           watch();
           return taken;
@@ -141,10 +162,13 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
           break;
         case RequestParser::Event::kEnd:
           end_request();
+          loop_.turn_time().did(1);
+          if (loop_.turn_time().is_old()) connection_.give_way();
           break;
         case RequestParser::Event::kRefused:
           keeps_alive_ = false;
           if (phase_ != Phase::kAnswered) {
+            note_unserved(true);
             phase_ = Phase::kReading;
             answer_error({status_code_of(parser_.refusal().status), Layer::kRpc, parser_.refusal().text},
                          parser_.refusal().status);
@@ -156,20 +180,22 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
       }
     }
   } catch (const std::bad_alloc&) {
-    connection_.close(Status::of<kNoMemoryForCall>());
+    give_up();
     return bytes.size();
   }
 }
 
 void HttpConnection::begin_request() {
   phase_ = Phase::kReading;
+  part_began_ = loop_.now();
+  part_bytes_ = 0;
   ++id_;
   method_ = nullptr;
   keeps_alive_ = parser_.request().keeps_alive() && !draining_;
   const Request& request = parser_.request();
   allowed_origin_.clear();
   if (const auto origin = request.find("origin")) {
-    const auto& allowed = shared_->options.allowed_origins;
+    const auto& allowed = options_.allowed_origins;
     if (std::find(allowed.begin(), allowed.end(), *origin) != allowed.end()) {
       allowed_origin_ = *origin;
     } else if (!is_own_origin(*origin, request.host())) {
@@ -177,11 +203,15 @@ void HttpConnection::begin_request() {
     }
   }
   const bool is_call = request.path().starts_with(kFunctions) && request.path().size() > kFunctions.size();
-  if (request.method() == Method::kOptions) return answer(204, {}, {.allow = kAllow});
+  if (request.method() == Method::kOptions) {
+    answer(204, {}, {.allow = kAllow});
+    return;
+  }
   if (!is_call) return answer_error(Status::of<kNoSuchPath>());
   if (request.method() != Method::kPost) {
     const std::string json = error_json(Status::of<kWrongMethod>());
-    return answer(405, json, {.allow = kAllow});
+    answer(405, json, {.allow = kAllow});
+    return;
   }
   if (Status wrong = take_headers(); !wrong.ok()) return answer_error(wrong);
   const std::string_view name = request.path().substr(kFunctions.size());
@@ -223,6 +253,11 @@ Status HttpConnection::take_headers() {
 
 // Bytes are reserved as they arrive, never as they are announced.
 void HttpConnection::take_body(Bytes piece) {
+  part_bytes_ += piece.size();
+  if (part_bytes_ >= kPartBytes) {
+    part_bytes_ = 0;
+    part_began_ = loop_.now();
+  }
   if (phase_ != Phase::kReading) return;
   if (!host_.memory->try_reserve(piece.size())) {
     return served_.refuse(id_, {RefusalReason::kOverProcessMemory, Status::of<kBodyTakesMemory>()});
@@ -237,37 +272,51 @@ void HttpConnection::release_body() noexcept {
 }
 
 void HttpConnection::end_request() {
-  if (phase_ == Phase::kAnswered) return next_request();
-  phase_ = Phase::kServing;
-  loop_.disarm(*this);
-  if (!deadline_.is_infinite()) loop_.arm(*this, deadline_.at());
-  serve();
+  if (phase_ == Phase::kReading) serve();
+  if (phase_ == Phase::kAnswered) next_request();
 }
 
+// A handler may run in serve_whole() and, by way of another connection of the loop, come back here: the
+// message is this call's own meanwhile.
 void HttpConnection::serve() {
-  const auto description = shared_->descriptions.of(*method_);
+  const Result<MethodDescription>& description = shared_.descriptions.of(*method_);
   if (!description.ok()) {
     return served_.refuse(id_, {RefusalReason::kBadArguments, description.status()});
   }
-  description_ = *description;
+  description_ = &*description;
+  std::vector<std::byte> message = std::move(shared_.message);
   const Status read = from_json(description_->arguments, body_.empty() ? "[]" : std::string_view{body_},
-                                message_, shared_->options.body_bytes_max);
+                                message, options_.body_bytes_max);
   if (!read.ok()) return served_.refuse(id_, {RefusalReason::kBadArguments, read});
   release_body();
   const Bytes metadata = metadata_.view().bytes();
-  if (!metadata.empty()) message_.insert(message_.begin(), wire::padded(metadata.size()), std::byte{0});
-  std::copy(metadata.begin(), metadata.end(), message_.begin());
-  served_.serve_whole(*method_, {id_, message_, metadata.size()}, deadline_);
+  if (!metadata.empty()) message.insert(message.begin(), wire::padded(metadata.size()), std::byte{0});
+  std::copy(metadata.begin(), metadata.end(), message.begin());
+  phase_ = Phase::kServing;
+  loop_.disarm(*this);
+  if (!deadline_.is_infinite()) loop_.arm(*this, deadline_.at());
+  served_.serve_whole(*std::exchange(method_, nullptr), {id_, message, metadata.size()}, deadline_);
+  empty_out(message);
+  shared_.message = std::move(message);
 }
 
 std::byte* HttpConnection::begin_answer(std::uint64_t id, std::size_t body_bytes,
                                         std::uint64_t attachment_bytes) {
-  if (!awaits(id)) return nullptr;
+  if (!awaits(id)) {
+    // The caller was told that the deadline has passed. The calls of a lost connection are counted elsewhere.
+    if (!is_gone()) served_.counting().failed(id, StatusCode::kDeadlineExceeded);
+    return nullptr;
+  }
   if (attachment_bytes != 0) {
     fail(id, Status::of<kHasAttachment>());
     return nullptr;
   }
+  if (body_bytes > limits_.body_bytes_max) {
+    fail(id, over_limit("the answer", body_bytes, limits_.body_bytes_max, "the server's", kRaiseBody));
+    return nullptr;
+  }
   try {
+    result_ = std::move(shared_.result);
     result_.resize(std::max<std::size_t>(body_bytes, 1));  // an empty body has a place too
     result_.resize(body_bytes);
     return result_.data();
@@ -278,22 +327,29 @@ std::byte* HttpConnection::begin_answer(std::uint64_t id, std::size_t body_bytes
 }
 
 void HttpConnection::end_answer() {
+  note_end(false);
+  std::vector<std::byte> result = std::move(result_);
   try {
     std::string json = "null";
     Status status;
     if (description_->result) {
-      status = to_json(*description_->result, result_, json, shared_->options.answer_bytes_max);
+      status = to_json(*description_->result, result, json, options_.answer_bytes_max);
     }
-    empty_out(result_);
-    if (!status.ok()) return answer_error(status.with_context("the answer"));
-    if (json.size() > ByteConnection::kHighWater) {
-      if (!host_.memory->try_reserve(json.size())) return answer_error(Status::of<kAnswerTakesMemory>());
-      answers_reserved_ += json.size();
-    }
-    answer(200, json);
+    empty_out(result);
+    shared_.result = std::move(result);
+    if (!status.ok()) return answer_failed_end(status.with_context("the answer"));
+    settle_answers();
+    if (!host_.memory->try_reserve(json.size())) return answer_failed_end(Status::of<kAnswerTakesMemory>());
+    answers_reserved_ += json.size();
+    if (!answer(200, json)) answer_failed_end(Status::of<kNoMemoryForCall>());
   } catch (const std::bad_alloc&) {
-    refuse_without_memory(id_);
+    answer_failed_end(Status::of<kNoMemoryForCall>());
   }
+}
+
+void HttpConnection::answer_failed_end(const Status& failure) {
+  note_end(true);
+  fail(id_, failure);
 }
 
 // "Sent" means queued here: the bytes of an answer cannot be told apart when they leave.
@@ -310,12 +366,14 @@ void HttpConnection::fail(std::uint64_t id, const Status& failure) {
 void HttpConnection::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   host_.refusals.count(reason);
   served_.counting().refused(id);
+  method_ = nullptr;
   if (awaits(id)) answer_error(why);
 }
 
 void HttpConnection::refuse_without_memory(std::uint64_t id) {
   host_.refusals.count(RefusalReason::kOverProcessMemory);
   served_.counting().refused(id);
+  method_ = nullptr;
   if (awaits(id)) answer_error(Status::of<kNoMemoryForCall>());
 }
 
@@ -324,17 +382,17 @@ void HttpConnection::answer_error(const Status& failure, int status) {
     answer(status != 0 ? status : http_status_of(failure.code()), error_json(failure),
            {.retry_after = failure.retry_after()});
   } catch (const std::bad_alloc&) {
-    connection_.close(Status::of<kNoMemoryForCall>());
+    give_up();
   }
 }
 
-void HttpConnection::answer(int status, std::string_view json, const AnswerExtras& extras) {
-  if (is_gone() || phase_ == Phase::kOver) return;
+bool HttpConnection::answer(int status, std::string_view json, const AnswerExtras& extras) {
+  if (is_gone() || phase_ == Phase::kOver) return false;
   const Request& request = parser_.request();
   {
-    ResponseWriter writer{out_};
+    ResponseWriter writer{shared_.answer};
     writer.begin({.status = status,
-                  .date = date_.at(std::time(nullptr)),
+                  .date = shared_.date.at(std::time(nullptr)),
                   .version = request.version(),
                   .keeps_alive = keeps_alive_});
     if (!extras.allow.empty()) writer.add("Allow", extras.allow);
@@ -359,52 +417,82 @@ void HttpConnection::answer(int status, std::string_view json, const AnswerExtra
       writer.end_with_length(json.size());
       if (may_have_body(request.method(), status)) writer.put(json);
     }
-    if (!writer.finish()) return connection_.close(Status::of<kNoMemoryForCall>());
+    if (!writer.finish()) {
+      give_up();
+      return false;
+    }
   }
-  const bool queued = connection_.send(as_bytes(std::string_view{out_}));
-  empty_out(out_);
-  if (!queued) return connection_.close(Status::of<kNoMemoryForCall>());
-  if (phase_ == Phase::kServing) return next_request();
-  phase_ = Phase::kAnswered;
+  const bool queued = connection_.send(as_bytes(std::string_view{shared_.answer}));
+  empty_out(shared_.answer);
+  if (!queued) {
+    give_up();
+    return false;
+  }
+  if (phase_ == Phase::kServing) {
+    next_request();
+  } else {
+    phase_ = Phase::kAnswered;
+  }
+  return true;
+}
+
+void HttpConnection::note_unserved(bool answered) noexcept {
+  if (phase_ != Phase::kReading || std::exchange(method_, nullptr) == nullptr) return;
+  if (answered) {
+    served_.counting().refused(id_);
+  } else {
+    served_.counting().dropped();
+  }
+}
+
+void HttpConnection::end_reading() noexcept {
+  note_unserved(false);
+  phase_ = Phase::kOver;
+  loop_.disarm(*this);
+}
+
+void HttpConnection::give_up() noexcept {
+  end_reading();
+  connection_.close(Status::of<kNoMemoryForCall>());
 }
 
 void HttpConnection::next_request() {
+  if (phase_ == Phase::kOver) return;
   release_body();
-  empty_out(message_);
   if (!keeps_alive_ || peer_ended_) {
-    phase_ = Phase::kOver;
-    loop_.disarm(*this);
-    connection_.finish();
-    return;
+    end_reading();
+    return connection_.finish();
   }
   phase_ = Phase::kIdle;
-  loop_.arm(*this, Deadline::after(loop_.now(), shared_->options.idle_timeout).at());
+  loop_.arm(*this, Deadline::after(loop_.now(), options_.idle_timeout).at());
   // A client that reads no answers gets no further ones.
   connection_.has_room() ? connection_.resume_receiving() : connection_.pause_receiving();
 }
 
-// Arms the timer for the request that is being received, or for the time between two requests.
 void HttpConnection::watch() noexcept {
-  if (phase_ == Phase::kServing || phase_ == Phase::kOver) return;
-  if (parser_.idle()) return;
-  const HttpOptions& options = shared_->options;
-  Duration allowed = options.request_timeout;
-  if (phase_ != Phase::kIdle) {
-    allowed = saturated_sum(allowed, saturated_sum(options.request_timeout,
-                                                   std::chrono::seconds{body_.size() / kBytesPerSecond}));
-  }
-  loop_.arm(*this, Deadline::after(request_began_, allowed).at());
+  if (phase_ == Phase::kServing || phase_ == Phase::kOver || parser_.idle()) return;
+  loop_.arm(*this, Deadline::after(part_began_, options_.request_timeout).at());
 }
 
 void HttpConnection::on_timer() {
+  if (phase_ == Phase::kOver) return connection_.close(Status::of<kClosedWithAnswers>());
   // The handler is cancelled by its own timer, and may answer late or never.
   if (phase_ == Phase::kServing) return answer_error(to_status(CancelReason::kDeadline));
-  keeps_alive_ = false;
+  const Duration timeout = parser_.idle() ? options_.idle_timeout : options_.request_timeout;
+  // After a time in which the loop was away, the peer's bytes may be here already.
+  const TimePoint fair = loop_.turn_time().absence().judge_from(timeout);
+  if (fair > loop_.now()) return loop_.arm(*this, fair);
   if (parser_.idle()) {
-    phase_ = Phase::kOver;
+    // An answer that is still being read, or a request that waits, is no idle time.
+    if (connection_.queued_bytes() != 0 || connection_.keeps_bytes()) {
+      return loop_.arm(*this, Deadline::after(loop_.now(), options_.idle_timeout).at());
+    }
+    end_reading();
     return connection_.finish();
   }
+  keeps_alive_ = false;
   if (phase_ != Phase::kAnswered) {
+    note_unserved(true);
     phase_ = Phase::kReading;
     answer_error(Status::of<kTooSlow>(), 408);
   }
@@ -415,9 +503,9 @@ void HttpConnection::on_timer() {
 // the server cannot tell the two apart.
 void HttpConnection::on_peer_end() {
   peer_ended_ = true;
+  if (phase_ == Phase::kOver) return connection_.finish();
   if (phase_ != Phase::kServing) {
-    phase_ = Phase::kOver;
-    loop_.disarm(*this);
+    end_reading();
     return connection_.finish();
   }
   if (ServedCall* const call = served_.find(id_)) call->cancel_by_peer();
@@ -425,9 +513,16 @@ void HttpConnection::on_peer_end() {
 }
 
 void HttpConnection::on_drained() {
-  release_answers();
-  if (phase_ != Phase::kServing) connection_.resume_receiving();
+  settle_answers();
+  if (phase_ != Phase::kServing && connection_.has_room()) connection_.resume_receiving();
   wake_room_waiter();
+}
+
+void HttpConnection::settle_answers() noexcept {
+  const std::size_t queued = connection_.queued_bytes();
+  if (answers_reserved_ <= queued) return;
+  host_.memory->release(answers_reserved_ - queued);
+  answers_reserved_ = queued;
 }
 
 void HttpConnection::wake_room_waiter() {
@@ -448,11 +543,11 @@ void HttpConnection::end_calls() noexcept {
 }
 
 void HttpConnection::on_closed(const Status& why) {
-  phase_ = Phase::kOver;
-  loop_.disarm(*this);
+  end_reading();
   end_calls();
   release_body();
-  release_answers();
+  connection_.abandon();
+  settle_answers();
   owner_.on_connection_closed(*this, why);
 }
 
@@ -460,17 +555,22 @@ void HttpConnection::drain() {
   draining_ = true;
   keeps_alive_ = false;
   if (phase_ != Phase::kIdle || !parser_.idle()) return;
-  phase_ = Phase::kOver;
-  loop_.disarm(*this);
+  end_reading();
   connection_.finish();
 }
 
 void HttpConnection::close(const Status& why) {
   keeps_alive_ = false;
-  const bool waits = phase_ == Phase::kServing;
-  if (waits) answer_error(why);
+  draining_ = true;
+  if (phase_ == Phase::kServing) {
+    answer_error(why, 503);
+    // The peer may read no answers.
+    loop_.arm(*this, Deadline::after(loop_.now(), kClosing).at());
+    return end_calls();
+  }
   end_calls();
-  if (!waits) connection_.close(why);
+  if (phase_ != Phase::kOver || connection_.queued_bytes() == 0) return connection_.close(why);
+  loop_.arm(*this, Deadline::after(loop_.now(), kClosing).at());
 }
 
 }  // namespace weft::detail::http

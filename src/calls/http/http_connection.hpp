@@ -24,12 +24,14 @@
 
 namespace weft::detail::http {
 
-/// State that all HTTP connections of a server share. Thread: any.
-struct HttpShared {
-  explicit HttpShared(HttpOptions its_options) : options(std::move(its_options)) {}
-
-  const HttpOptions options;
+/// State that the HTTP connections of one loop share. Thread: the loop's.
+struct HttpLoop {
+  DateText date;
   Descriptions descriptions;
+  /// Memory for short use within one step of one connection.
+  std::string answer;
+  std::vector<std::byte> message;
+  std::vector<std::byte> result;
 };
 
 /// Header fields that few answers have.
@@ -39,8 +41,8 @@ struct AnswerExtras {
 };
 
 /// One connection of HTTP/1.1 on which functions are called with JSON. Requests are served one after the
-/// other; pipelined ones wait in the connection, which does not receive meanwhile. A client that ends its
-/// side while its call runs cancels the call.
+/// other; pipelined ones wait in the connection, which receives no more than a chunk of them. A client that
+/// ends its side while its call runs cancels the call.
 ///
 ///   kIdle --a head--> kReading --the body--> kServing --answered--> kIdle, or kOver
 ///                         '--answered early--> kAnswered --the rest of the body--> kIdle, or kOver
@@ -48,7 +50,8 @@ struct AnswerExtras {
 /// Thread: its loop's.
 class HttpConnection final : public ServedConnection, private ByteSink, private AnswerSink, private Timer {
  public:
-  HttpConnection(const ServedConnectionSetup& setup, std::shared_ptr<HttpShared> shared,
+  /// `options` and `shared` outlive it.
+  HttpConnection(const ServedConnectionSetup& setup, const HttpOptions& options, HttpLoop& shared,
                  std::unique_ptr<BaseCarrier> carrier);
   ~HttpConnection() override;
 
@@ -90,7 +93,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void forget(ServedCall& call) override;
   std::string local_endpoint() const override { return connection_.local_endpoint(); }
   std::shared_ptr<void>& connection_tag() override { return tag_; }
-  void finish() override { keeps_alive_ = false; }
+  void finish() override { drain(); }
 
   /// Returns true while the client waits for the answer of this call. A call that missed its deadline was
   /// answered already.
@@ -101,43 +104,57 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void take_body(Bytes piece);
   void end_request();
   void serve();
-  void answer(int status, std::string_view json, const AnswerExtras& extras = {});
+  /// Queues an answer. Returns false when the connection was given up because memory is exhausted.
+  bool answer(int status, std::string_view json, const AnswerExtras& extras = {});
   void answer_error(const Status& failure, int status = 0);
+  /// Answers the call with a failure in place of a result that cannot be sent.
+  void answer_failed_end(const Status& failure);
+  /// Counts the request that is being read, if it was begun: it is not served.
+  void note_unserved(bool answered) noexcept;
+  /// Nothing is read any more.
+  void end_reading() noexcept;
+  /// Ends the connection because memory is exhausted.
+  void give_up() noexcept;
   /// A request has ended, and was answered.
   void next_request();
   void end_calls() noexcept;
   void release_body() noexcept;
-  void release_answers() noexcept { host_.memory->release(std::exchange(answers_reserved_, 0)); }
+  /// Releases the memory reserved for answers that have left.
+  void settle_answers() noexcept;
+  /// Arms the timer for the next part of the request.
   void watch() noexcept;
 
   Loop& loop_;
   ServedConnectionOwner& owner_;
   CallsHost& host_;
-  const std::shared_ptr<HttpShared> shared_;
+  const HttpOptions& options_;
+  HttpLoop& shared_;
   ByteConnection connection_;
   ServedCalls served_;
+  const RpcLimits& limits_;
   RequestParser parser_;
-  DateText date_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   std::shared_ptr<void> tag_;
 
   // The current request.
   std::uint64_t id_ = 0;
+  /// Null once the request is served or refused, and counted so.
   const MethodEntry* method_ = nullptr;
-  std::shared_ptr<const MethodDescription> description_;
+  const MethodDescription* description_ = nullptr;
   Metadata metadata_;
   Deadline deadline_{};
   std::string body_;
   /// Bytes of body_ that are reserved in the memory of the server.
   std::size_t reserved_ = 0;
-  /// Bytes of queued answers that are reserved there: of answers that exceed what a connection always queues.
+  /// Bytes of queued answers that are reserved there.
   std::size_t answers_reserved_ = 0;
-  std::vector<std::byte> message_;
   std::vector<std::byte> result_;
-  std::string out_;
   std::string allowed_origin_;
 
-  TimePoint request_began_{};
+  /// Beginning of the time that the part of the request has which is received now.
+  TimePoint part_began_{};
+  /// Bytes of the body received since then.
+  std::size_t part_bytes_ = 0;
   Phase phase_ = Phase::kIdle;
   bool keeps_alive_ = true;
   bool draining_ = false;

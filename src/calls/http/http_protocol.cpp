@@ -2,10 +2,12 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "calls/http/http_connection.hpp"
 #include "calls/serve/protocol.hpp"
 #include "calls/terms/option_checks.hpp"
+#include "weft/detail/describe/json.hpp"
 #include "weft/http.hpp"
 
 namespace weft {
@@ -18,16 +20,20 @@ constexpr std::string_view kMethods[] = {"GET ", "HEAD ", "POST ", "PUT ", "DELE
 
 class HttpProtocol final : public Protocol {
  public:
-  explicit HttpProtocol(HttpOptions options) : shared_(std::make_shared<HttpShared>(std::move(options))) {}
+  explicit HttpProtocol(HttpOptions options) : options_(std::move(options)) {}
 
   std::string_view name() const override { return "http/1.1"; }
   Status check() const override {
-    const HttpOptions& options = shared_->options;
-    Status status = check_above_zero({{"HttpOptions::request_timeout", options.request_timeout},
-                                      {"HttpOptions::idle_timeout", options.idle_timeout}});
+    std::vector<std::byte> nothing;
+    if (Status no_json = from_json(*TypeDescription::parse("()"), "[]", nothing);
+        no_json.code() == StatusCode::kUnimplemented) {
+      return no_json.with_context("weft::http()");
+    }
+    Status status = check_above_zero({{"HttpOptions::request_timeout", options_.request_timeout},
+                                      {"HttpOptions::idle_timeout", options_.idle_timeout}});
     if (status.ok()) {
-      status = check_above_zero({{"HttpOptions::body_bytes_max", options.body_bytes_max},
-                                 {"HttpOptions::answer_bytes_max", options.answer_bytes_max}});
+      status = check_above_zero({{"HttpOptions::body_bytes_max", options_.body_bytes_max},
+                                 {"HttpOptions::answer_bytes_max", options_.answer_bytes_max}});
     }
     return status;
   }
@@ -41,11 +47,13 @@ class HttpProtocol final : public Protocol {
   }
   std::unique_ptr<ServedConnection> make(const ServedConnectionSetup& setup,
                                          std::unique_ptr<BaseCarrier> carrier) const override {
-    return std::make_unique<HttpConnection>(setup, shared_, std::move(carrier));
+    if (setup.loop_state == nullptr) setup.loop_state = std::make_shared<HttpLoop>();
+    return std::make_unique<HttpConnection>(setup, options_, *static_cast<HttpLoop*>(setup.loop_state.get()),
+                                            std::move(carrier));
   }
 
  private:
-  const std::shared_ptr<HttpShared> shared_;
+  const HttpOptions options_;
 };
 
 }  // namespace

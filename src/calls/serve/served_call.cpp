@@ -329,7 +329,11 @@ void ServedCall::end_answer(const RunsInChunk* lent) {
       sink_->slow_down(id(), envelope->answer_rate);
     }
   }
-  ++host_->calls.of(*method_).answered;
+  if (!sink_->has_failed_end()) [[likely]] {
+    ++host_->calls.of(*method_).answered;
+  } else {
+    note_failure(*this, Status::of<kAnswerNotSent>());
+  }
   conclude();
 }
 

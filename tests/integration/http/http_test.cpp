@@ -70,6 +70,14 @@ void reply_later(weft::Reply<int> reply, int number) {
 int block(int number) {
   return number + 2;
 }
+int leave(weft::CallContext& context) {
+  context.close_connection();
+  return 1;
+}
+std::string after_its_deadline(weft::CallContext& context) {
+  while (!context.cancelled()) std::this_thread::yield();
+  return "late";
+}
 weft::Stream<int> count_up(int end) {
   for (int i = 0; i < end; ++i) co_yield i;
 }
@@ -99,14 +107,39 @@ class Http : public ::testing::Test {
     server_->register_handler<http_demo::count_up>();
     server_->register_handler<http_demo::reply_later>();
     server_->register_handler<http_demo::block>({.blocking = true});
+    server_->register_handler<http_demo::leave>();
+    server_->register_handler<http_demo::after_its_deadline>({.blocking = true});
     const Result<void> started = server_->start();
     ASSERT_TRUE(started.ok()) << started.status().to_string();
     url_ = server_->urls().front();
   }
 
+  MethodStats stats_of(std::string_view method) {
+    for (const MethodStats& stats : server_->stats().methods) {
+      if (stats.name == method) return stats;
+    }
+    ADD_FAILURE() << "no method " << method;
+    return {};
+  }
+  /// Returns the counters of `method` once each of its calls is in one of them.
+  MethodStats settled_stats_of(std::string_view method) {
+    for (;;) {
+      const MethodStats stats = stats_of(method);
+      const std::uint64_t ended = stats.answered + stats.refused + stats.dropped + stats.failures();
+      if (stats.running == 0 && ended == stats.calls) return stats;
+      std::this_thread::yield();
+    }
+  }
+
   std::optional<Server> server_;
   std::string url_;
 };
+
+/// Answers of this function take 4 MB, which is more than the kernel takes from a peer that reads nothing.
+constexpr std::string_view kRepeat = "/functions/http_demo::repeat";
+std::string four_megabytes() {
+  return "[\"" + std::string(1000, 'x') + "\", 4000]";
+}
 
 TEST_F(Http, FunctionsAndCoroutinesAreCalledWithJson) {
   start();
@@ -299,6 +332,7 @@ TEST_F(Http, PagesOfOtherOriginsAreRefused) {
   EXPECT_EQ(client.call(kAdd, "[1, 2]", "Origin: https://evil.example\r\n").status, 403);
   EXPECT_EQ(client.call(kAdd, "[1, 2]", "Origin: null\r\n").status, 403);
   EXPECT_EQ(client.call(kAdd, "[1, 2]", "Origin: http://localhost\r\n").status, 200);
+  EXPECT_EQ(client.call(kAdd, "[1, 2]", "Origin: http://localhost:81\r\n").status, 403);
   const HttpAnswer allowed = client.call(kAdd, "[1, 2]", "Origin: https://console.example\r\n");
   EXPECT_EQ(allowed.status, 200);
   EXPECT_NE(allowed.head.find("Access-Control-Allow-Origin: https://console.example\r\n"), std::string::npos);
@@ -329,11 +363,143 @@ TEST_F(Http, AForcedStopTellsTheCallerWhy) {
   while (http_demo::waits_begun == begun) std::this_thread::yield();
   server_->stop(0s);
   const HttpAnswer answer = client.read();
-  EXPECT_EQ(answer.status, 499) << answer.body;
+  EXPECT_EQ(answer.status, 503) << answer.body;
   EXPECT_NE(answer.body.find("the server stops"), std::string::npos) << answer.body;
   EXPECT_TRUE(client.is_ended());
   client.end_sending();
   server_->wait();
+}
+
+TEST_F(Http, AForcedStopDoesNotWaitForAPeerThatReadsNothing) {
+  start({.limits = {.stall_timeout = 1h}});
+  RawHttp silent{url_};
+  for (int i = 0; i < 5; ++i) silent.post(kRepeat, four_megabytes());
+  RawHttp other{url_};
+  while (stats_of("http_demo::repeat").calls == 0) {
+    ASSERT_EQ(other.call("/functions/http_demo::add", "[1, 2]").body, "3");
+  }
+  server_->stop(0s);
+  server_->wait();
+}
+
+TEST_F(Http, AStopEndsConnectionsThatHaveSentNothing) {
+  start();
+  RawHttp undecided{url_};
+  RawHttp partly{url_};
+  partly.send("PO");
+  while (server_->stats().connections != 2) std::this_thread::yield();
+  server_->stop(1h);
+  server_->wait();
+  EXPECT_EQ(server_->stats().connections, 0u);
+  EXPECT_TRUE(undecided.is_ended());
+}
+
+TEST_F(Http, AHandlerMayCloseTheConnection) {
+  start();
+  RawHttp client{url_};
+  EXPECT_EQ(client.call("/functions/http_demo::leave", "[]").body, "1");
+  EXPECT_TRUE(client.is_ended());
+}
+
+TEST_F(Http, AStrangersNameForTheServerIsNotItsOrigin) {
+  start();
+  const auto status = [&](std::string_view host, std::string_view origin) {
+    RawHttp client{url_};
+    client.send("POST /functions/http_demo::add HTTP/1.1\r\nHost: " + std::string{host} +
+                "\r\nOrigin: " + std::string{origin} + "\r\nContent-Length: 6\r\n\r\n[1, 2]");
+    return client.read().status;
+  };
+  EXPECT_EQ(status("rebound.example:9000", "http://rebound.example:9000"), 403);
+  EXPECT_EQ(status("127.0.0.1.rebound.example", "http://127.0.0.1.rebound.example"), 403);
+  EXPECT_EQ(status("127.0.0.1:9000", "http://127.0.0.1:9000"), 200);
+  EXPECT_EQ(status("[::1]:9000", "https://[::1]:9000"), 200);
+  EXPECT_EQ(status("LOCALHOST", "http://localhost"), 200);
+}
+
+TEST_F(Http, ReadingAnAnswerIsNotIdle) {
+  start({}, {.idle_timeout = 20ms});
+  RawHttp reader{url_};
+  for (int i = 0; i < 3; ++i) reader.post(kRepeat, four_megabytes());
+  // Three idle connections end, one after the other, while the answers are not read.
+  for (int i = 0; i < 3; ++i) {
+    RawHttp idle{url_};
+    EXPECT_EQ(idle.call("/functions/http_demo::add", "[1, 2]").body, "3");
+    EXPECT_TRUE(idle.is_ended());
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(reader.read().body.size(), 4'000'002u) << i;
+  EXPECT_TRUE(reader.is_ended());
+}
+
+TEST_F(Http, ABodyArrivesWithinItsTime) {
+  start({}, {.request_timeout = 50ms});
+  RawHttp client{url_};
+  client.send("POST /functions/http_demo::add HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+  client.send(std::string(20'000, ' '));
+  EXPECT_EQ(client.read().status, 408);
+  EXPECT_TRUE(client.is_ended());
+  EXPECT_EQ(settled_stats_of("http_demo::add").refused, 1u);
+}
+
+TEST_F(Http, AClientThatLeavesBehindAnUnservedRequestCancelsItsCall) {
+  start();
+  const int begun = http_demo::waits_begun;
+  const int cancelled = http_demo::waits_cancelled;
+  RawHttp client{url_};
+  client.post("/functions/http_demo::wait_until_cancelled", "[]");
+  client.send("POST ");
+  while (http_demo::waits_begun == begun) std::this_thread::yield();
+  client.end_sending();
+  while (http_demo::waits_cancelled == cancelled) std::this_thread::yield();
+}
+
+TEST_F(Http, EachRequestIsCountedOnce) {
+  start({}, {.answer_bytes_max = 1000});
+  {
+    RawHttp client{url_};
+    client.send("POST /functions/http_demo::count HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n[");
+    while (stats_of("http_demo::count").calls == 0) std::this_thread::yield();
+  }
+  {
+    RawHttp client{url_};
+    EXPECT_EQ(client.call("/functions/http_demo::count", "[").status, 400);
+    EXPECT_EQ(client.call("/functions/http_demo::count", R"(["x"])").status, 200);
+    client.send(
+        "POST /functions/http_demo::count HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n");
+    EXPECT_EQ(client.read().status, 400);
+  }
+  MethodStats stats = settled_stats_of("http_demo::count");
+  EXPECT_EQ(stats.calls, 4u);
+  EXPECT_EQ(stats.answered, 1u);
+  EXPECT_EQ(stats.dropped, 1u);
+  EXPECT_EQ(stats.refused, 2u);
+
+  EXPECT_EQ(RawHttp{url_}.call(kRepeat, R"(["0123456789", 1000])").status, 429);
+  stats = settled_stats_of("http_demo::repeat");
+  EXPECT_EQ(stats.failed_with(StatusCode::kResourceExhausted), 1u);
+  EXPECT_EQ(stats.answered, 0u);
+
+  RawHttp client{url_};
+  EXPECT_EQ(client.call("/functions/http_demo::after_its_deadline", "[]", "Weft-Timeout-Ms: 5\r\n").status,
+            504);
+  stats = settled_stats_of("http_demo::after_its_deadline");
+  EXPECT_EQ(stats.failed_with(StatusCode::kDeadlineExceeded), 1u);
+  EXPECT_EQ(stats.answered, 0u);
+}
+
+TEST_F(Http, AnswersOfOneServerDoNotUseTheTypesOfAnother) {
+  const auto shared = http();
+  for (int i = 0; i < 20; ++i) {
+    Server server{{.listen = {"tcp://127.0.0.1:0"}, .protocols = {shared}}};
+    if (i % 2 == 0) server.register_handler<http_demo::add>();
+    if (i % 2 == 1) server.register_handler<http_demo::centre>();
+    ASSERT_TRUE(server.start().ok());
+    RawHttp client{server.urls().front()};
+    if (i % 2 == 0) {
+      EXPECT_EQ(client.call("/functions/http_demo::add", "[1, 2]").body, "3");
+    } else {
+      EXPECT_EQ(client.call("/functions/http_demo::centre", "[[[1,2]]]").body, R"({"x":1,"y":2})");
+    }
+  }
 }
 
 TEST_F(Http, AClientWaitsForContinue) {

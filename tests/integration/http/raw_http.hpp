@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -82,6 +83,16 @@ class RawHttp {
   /// Returns true if the server ends the connection without further bytes.
   bool is_ended() { return rest_.empty() && !receive() && ended_; }
   void end_sending() { ::shutdown(fd_, SHUT_WR); }
+  /// Takes what has arrived, without waiting. Returns false once the server has ended the connection.
+  bool read_now(std::string& into) {
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = ::recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
+      if (got == 0) return false;
+      if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+      into.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
 
  private:
   bool receive() {

@@ -57,6 +57,7 @@ class FakeCarrier final : public BaseCarrier {
     return Moved::blocked();
   }
   void end_sending() override { ended_ = true; }
+  bool all_left() const override { return all_left_; }
   void shut() override { shut_ = true; }
 
   /// The peer's part. Outside of the loop's turns.
@@ -73,6 +74,11 @@ class FakeCarrier final : public BaseCarrier {
   void set_room(std::size_t bytes) {
     room_ = bytes;
     if (bytes != 0) owner().on_writable();
+  }
+  /// Says that the sent bytes have left the carrier, or that it still holds some.
+  void set_all_left(bool all_left) {
+    all_left_ = all_left;
+    if (all_left) owner().on_writable();
   }
   void set_lone_piece_bytes(std::size_t bytes) { capabilities_.lone_piece_bytes = bytes; }
   /// Taking memory back would wait from now on, as for a device that has it.
@@ -110,6 +116,7 @@ class FakeCarrier final : public BaseCarrier {
   std::optional<Landing::Kind> place_ahead_;
   int reclaimed_ = 0;
   int reclaimed_ahead_ = 0;
+  bool all_left_ = true;
   bool ended_ = false;
   bool shut_ = false;
 };

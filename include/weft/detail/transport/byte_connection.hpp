@@ -30,12 +30,12 @@ namespace weft::detail {
 class ByteSink {
  public:
   /// Takes bytes from the peer, and returns how many of them it took, from the first on. A sink that does not
-  /// take all of them has paused the connection before it returns; the rest is delivered again after
-  /// resume_receiving().
+  /// take all of them has called pause_receiving() or give_way() before it returns; the rest is delivered
+  /// again later.
   virtual std::size_t on_bytes(Bytes bytes) = 0;
   /// The peer sends nothing more. The sink calls finish() or close() now or later.
   virtual void on_peer_end() = 0;
-  /// Fewer bytes than ByteConnection::kHighWater are queued again.
+  /// Queued bytes have left: none are queued now, or fewer than ByteConnection::kHighWater again.
   virtual void on_drained() = 0;
   /// The connection has ended; the last call. May destroy the connection.
   virtual void on_closed(const Status& why) = 0;
@@ -45,8 +45,9 @@ class ByteSink {
 };
 
 /// A connection of plain bytes over a BaseCarrier, for protocols with a framing of their own: a queue of
-/// bytes to send, and bounded receiving. While nothing is queued or kept, it holds no chunk. Belongs to one
-/// loop. May be destroyed at any time outside the callbacks of its sink, except on_closed().
+/// bytes to send, and bounded receiving. While nothing is queued or kept, it holds no chunk. A base carrier
+/// moves bytes itself, so that receive() and send() of it never begin anything (Moved::Kind::kBegun). Belongs
+/// to one loop. May be destroyed at any time outside the callbacks of its sink, except on_closed().
 ///
 ///   open --close(), a failure, or both sides have ended--> closing --the loop's next turn--> closed
 ///   sending: open --finish()--> finishing --the last byte left--> ended
@@ -63,23 +64,27 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   /// Begins to receive. `received` are bytes that the carrier gave before: they come first. Once.
   void start(ByteSink& sink, Bytes received = {});
 
-  /// Queues a copy of `bytes`, to be sent at the end of the turn. Returns false, with nothing queued, when
-  /// memory is exhausted; the caller then closes the connection. Bytes that are queued after finish() or
-  /// close() are dropped.
+  /// Queues a copy of `bytes`, to be sent at the end of the turn. Returns false when memory is exhausted: a
+  /// part of the bytes may be queued then, and the caller closes the connection. Bytes that are queued after
+  /// finish() or close() are dropped.
   bool send(Bytes bytes) noexcept;
   std::size_t queued_bytes() const noexcept { return queued_; }
   bool has_room() const noexcept { return queued_ < kHighWater; }
 
-  /// Stops and restarts receiving, to hold back a peer that sends faster than its requests are served. The
-  /// end of the peer is not noticed meanwhile.
+  /// Stops and restarts delivery, to hold back a peer that sends faster than its requests are served.
+  /// Meanwhile at most a chunk of bytes is received, so that the end of a peer that sends no more than that
+  /// is noticed.
   void pause_receiving() noexcept { paused_ = true; }
   void resume_receiving() noexcept;
-  bool is_paused() const noexcept { return paused_; }
+  /// Lets other connections have their turn: delivery goes on in a later one.
+  void give_way() noexcept;
+  /// Delivery is paused, or gives way.
+  bool is_held() const noexcept { return paused_ || gives_way_; }
   /// True while received bytes wait for resume_receiving().
   bool keeps_bytes() const noexcept { return in_begin_ < in_end_; }
 
   /// Sends the queued bytes, and then ends the sending side. The connection closes when the peer has ended
-  /// its side too, or after a short time.
+  /// its side too, or a short time after the last byte has left.
   void finish() noexcept;
   /// Ends both sides soon, without sending the queued bytes; on_closed(why) comes from the loop.
   void close(Status why) noexcept;
@@ -107,7 +112,7 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   };
 
   // The carrier reports.
-  bool receives() const override { return state_ == State::kOpen && !paused_ && !receive_ended_; }
+  bool receives() const override { return state_ == State::kOpen && !receive_ended_ && !is_full(); }
   void on_readable() override;
   void on_writable() override;
   void on_report_end() override;
@@ -116,15 +121,20 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   void on_timer() override;
 
   bool is_over() const noexcept { return state_ >= State::kClosing; }
+  /// The chunk of bytes that wait for delivery has no room.
+  bool is_full() const noexcept { return in_ && in_end_ == in_->capacity(); }
   void work() noexcept;
   void schedule_work() noexcept;
   void receive();
-  bool deliver();
+  void deliver();
+  /// Receives once behind the bytes that wait. Returns the number of bytes.
+  std::size_t receive_once();
   void peer_ended();
   void flush();
   Moved send_some();
   void consume(std::size_t bytes) noexcept;
   void after_flush();
+  void linger();
   void end_if_due();
   void conclude();
   void lost(const char* what, int error) noexcept;
@@ -149,6 +159,7 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   State state_ = State::kMade;
   Sending sending_ = Sending::kOpen;
   bool paused_ = false;
+  bool gives_way_ = false;
   bool readable_ = false;
   bool receive_ended_ = false;
   /// The carrier has no room, and reports when it has.

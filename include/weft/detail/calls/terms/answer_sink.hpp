@@ -47,6 +47,9 @@ class AnswerSink {
   virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
                                   std::uint64_t attachment_bytes) = 0;
   virtual void end_answer() = 0;
+  /// Returns true if the answer that was ended last could not be sent, and a failure was sent and counted in
+  /// its place.
+  bool has_failed_end() const noexcept { return failed_end_; }
   /// Returns the pool of the chunks from which runs of an answer's body can be sent without a copy; null when
   /// bodies must be written whole.
   virtual ChunkPool* lending_chunks() const noexcept { return nullptr; }
@@ -130,11 +133,14 @@ class AnswerSink {
   ~AnswerSink() = default;
 
   void set_gone() { gone_ = true; }
+  /// Notes whether the answer that was ended last was replaced by a failure.
+  void note_end(bool failed) noexcept { failed_end_ = failed; }
 
  private:
   const std::uint64_t connection_id_;
   Identity peer_identity_;
   bool gone_ = false;
+  bool failed_end_ = false;
 };
 
 }  // namespace weft::detail
