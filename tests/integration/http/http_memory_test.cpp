@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-11: each allocation of a server that answers HTTP fails once. The client gets whole answers or the end of
-// its connection, each call is counted once, and the next connection is served.
+// CR-11: each allocation of a server that answers HTTP fails once. The client gets whole answers or the end
+// of its connection, each call is counted once, and the next connection is served.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -161,14 +161,16 @@ INSTANTIATE_TEST_SUITE_P(
     Requests, HttpMemory,
     ::testing::Values(
         Asked{"Function", post("repeat", R"(["a text longer than a small string", 3])",
-                                   "Weft-Meta-Tenant: blue\r\nOrigin: http://localhost\r\n")},
+                               "Weft-Meta-Tenant: blue\r\nOrigin: http://localhost\r\n")},
         Asked{"LargeAnswer", post("repeat", "[\"" + std::string(1000, 'x') + "\", 300]")},
         Asked{"AnswerOverTheLimit", post("repeat", "[\"" + std::string(1000, 'x') + "\", 500]")},
         Asked{"LargeRequest", post("repeat", "[\"" + std::string(90'000, 'x') + "\", 1]")},
-        Asked{"Coroutine", post("wait", R"(["a text longer than a small string"])", "Weft-Timeout-Ms: 60000\r\n")},
+        Asked{"Coroutine",
+              post("wait", R"(["a text longer than a small string"])", "Weft-Timeout-Ms: 60000\r\n")},
         Asked{"Failure", post("find", R"(["a text longer than a small string"])")},
         Asked{"BadArguments", post("find", R"([{"a": 1}])")}, Asked{"NoFunction", post("none", "[]")},
-        Asked{"Pipelined", post("find", R"(["a"])") + post("wait", R"(["b"])") + post("repeat", R"(["c", 2])"), 3}),
+        Asked{"Pipelined",
+              post("find", R"(["a"])") + post("wait", R"(["b"])") + post("repeat", R"(["c", 2])"), 3}),
     [](const auto& parameters) { return std::string{parameters.param.name}; });
 
 }  // namespace

@@ -83,8 +83,8 @@ class SilentPeers : public ::testing::TestWithParam<const char*> {
   Result<BroadcastOutcome> broadcast(const BroadcastOptions& options, const std::string& text) {
     return loop_->block_on(send(server_->peers(), options, &text));
   }
-  /// Waits for the answer to a call to one peer, in the order of their connections: the server then knows that
-  /// the peer is silent no longer. All peers read meanwhile.
+  /// Waits for the answer to a call to one peer, in the order of their connections: the server then knows
+  /// that the peer is silent no longer. All peers read meanwhile.
   void call_peer(std::size_t index) {
     std::optional<Call<void>> call;
     loop_->post([&] {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection of plain bytes: order, back pressure, ends of both sides, and failures.
+#include "weft/detail/transport/byte_connection.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,7 +14,6 @@
 #include "support/heap_count.hpp"
 #include "support/manual_time.hpp"
 #include "unit/calls/fake_carrier.hpp"
-#include "weft/detail/transport/byte_connection.hpp"
 
 namespace weft::detail {
 namespace {
@@ -271,7 +272,8 @@ TEST(ByteConnection, APeerThatTakesNothingIsClosedAfterTheStallTimeout) {
   EXPECT_FALSE(rig.closed()) << "the peer took two bytes 20 s ago";
   rig.pass(11s);
   ASSERT_TRUE(rig.closed());
-  EXPECT_NE(rig.closed()->message().find("4 bytes are queued"), std::string::npos) << rig.closed()->to_string();
+  EXPECT_NE(rig.closed()->message().find("4 bytes are queued"), std::string::npos)
+      << rig.closed()->to_string();
 }
 
 TEST(ByteConnection, AFailureOfTheCarrierIsReportedOnce) {
