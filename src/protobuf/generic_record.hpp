@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protobuf/described_method.hpp"
+#include "protobuf/protobuf_json.hpp"
 #include "weft/detail/calls/serve/served_call.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/protobuf/controller.hpp"
@@ -21,10 +22,11 @@ class RunningCall;
 /// it.
 struct GenericMethod {
   GenericMethod(google::protobuf::Service& its_service, const google::protobuf::MethodDescriptor& its)
-      : service(its_service), descriptor(its), described(its) {}
+      : service(its_service), descriptor(its), described(its), json(its) {}
   google::protobuf::Service& service;
   const google::protobuf::MethodDescriptor& descriptor;
   const DescribedMethod described;
+  const ProtobufJson json;
 };
 
 /// One call of such a method, and its `done`. No coroutine is made for it.

@@ -5,6 +5,7 @@
 #include <google/protobuf/service.h>
 
 #include "protobuf/generic_record.hpp"
+#include "protobuf/protobuf_json.hpp"
 #include "protobuf/reflected.hpp"
 
 namespace weft::protobuf {
@@ -30,6 +31,22 @@ void prepare_messages(const google::protobuf::ServiceDescriptor& service) {
 
 }  // namespace
 
+// The JSON lives as long as the handler may run.
+void MethodList::add_entry(weft::detail::MethodEntry& entry) {
+  struct Kept {
+    Kept(const google::protobuf::MethodDescriptor& method, std::shared_ptr<void> its_owner)
+        : json(method), owner(std::move(its_owner)) {}
+    const detail::ProtobufJson json;
+    const std::shared_ptr<void> owner;
+  };
+  const std::string_view name = entry.key.name.substr(entry.key.name.rfind('/') + 1);
+  const google::protobuf::MethodDescriptor* const method = service_.FindMethodByName(std::string{name});
+  if (method == nullptr) return server_.register_method(entry, owner_);
+  auto kept = std::make_shared<Kept>(*method, owner_);
+  entry.json = &kept->json;
+  server_.register_method(entry, std::move(kept));
+}
+
 Services::Services(weft::detail::CallServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
   // One for a server, however many of us there are.
@@ -37,7 +54,7 @@ Services::Services(weft::detail::CallServer& server, const ServicesOptions& opti
   reflected_ = std::static_pointer_cast<Reflected>(of_server);
   if (reflected_ != nullptr) return;
   of_server = reflected_ = std::make_shared<Reflected>();
-  MethodList methods{server_, HandlerOptions{}, reflected_};
+  MethodList methods{server_, *reflected_->descriptor(), HandlerOptions{}, reflected_};
   static_cast<Service&>(*reflected_).add_methods(methods);
   reflected_->add(reflected_->descriptor());
 }
@@ -45,7 +62,7 @@ Services::Services(weft::detail::CallServer& server, const ServicesOptions& opti
 Services::~Services() = default;
 
 void Services::add(Service& service, const HandlerOptions& options) {
-  MethodList methods{server_, options};
+  MethodList methods{server_, *service.descriptor(), options};
   service.add_methods(methods);
   prepare_messages(*service.descriptor());
   if (reflected_ != nullptr) reflected_->add(service.descriptor());
@@ -65,6 +82,7 @@ void Services::add(google::protobuf::Service& service, const HandlerOptions& opt
     // A worker parses later.
     entry.keeps_body = options.blocking;
     entry.object = owned.get();
+    entry.json = &owned->json;
     entry.serve_record = &detail::GenericRecord::serve;
     server_.register_method(entry, std::move(owned));
   }

@@ -14,7 +14,6 @@
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/gate/authenticator.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
-#include "weft/detail/describe/json.hpp"
 #include "weft/detail/http/status.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/frame.hpp"
@@ -37,10 +36,10 @@ constexpr Duration kClosing = std::chrono::seconds{1};
 
 constexpr FixedFailure kNoSuchPath{
     StatusCode::kNotFound, Layer::kRpc, Retry::kNever,
-    "there is nothing at this path; POST /functions/<name> calls a function, with "
-    "a JSON array of its arguments as the body"};
+    "there is nothing at this path; POST /functions/<name> calls a function, with a JSON array of its "
+    "arguments as the body, and POST /<package.Service>/<Method> a method of a service"};
 constexpr FixedFailure kWrongMethod{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
-                                    "a function is called with POST"};
+                                    "functions and methods are called with POST"};
 constexpr FixedFailure kOtherOrigin{StatusCode::kPermissionDenied, Layer::kRpc, Retry::kNever,
                                     "pages of this origin may not call the server "
                                     "(HttpOptions::allowed_origins)"};
@@ -91,6 +90,17 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
     }
   }
   return false;
+}
+
+/// Returns the name of the method that `path` calls: "/functions/<name>", or "/<package.Service>/<Method>".
+/// Empty if it calls none.
+std::string_view called_name(std::string_view path) {
+  if (path.starts_with(kFunctions)) return path.substr(kFunctions.size());
+  const std::string_view name = path.substr(path.starts_with('/') ? 1 : 0);
+  const std::size_t slash = name.find('/');
+  const bool is_method =
+      slash != 0 && slash != name.npos && slash + 1 < name.size() && name.find('/', slash + 1) == name.npos;
+  return is_method ? name : std::string_view{};
 }
 
 /// A buffer is kept for the next request unless it is large.
@@ -202,19 +212,18 @@ void HttpConnection::begin_request() {
       return answer_error(Status::of<kOtherOrigin>());
     }
   }
-  const bool is_call = request.path().starts_with(kFunctions) && request.path().size() > kFunctions.size();
+  const std::string_view name = called_name(request.path());
   if (request.method() == Method::kOptions) {
     answer(204, {}, {.allow = kAllow});
     return;
   }
-  if (!is_call) return answer_error(Status::of<kNoSuchPath>());
+  if (name.empty()) return answer_error(Status::of<kNoSuchPath>());
   if (request.method() != Method::kPost) {
     const std::string json = error_json(Status::of<kWrongMethod>());
     answer(405, json, {.allow = kAllow});
     return;
   }
   if (Status wrong = take_headers(); !wrong.ok()) return answer_error(wrong);
-  const std::string_view name = request.path().substr(kFunctions.size());
   const MethodEntry* const method = host_.methods->find_any(hash_name(name));
   method_ = method != nullptr && method->key.name == name ? method : nullptr;
   served_.begin_whole(id_, method_, metadata_.view());
@@ -279,14 +288,14 @@ void HttpConnection::end_request() {
 // A handler may run in serve_whole() and, by way of another connection of the loop, come back here: the
 // message is this call's own meanwhile.
 void HttpConnection::serve() {
-  const Result<MethodDescription>& description = shared_.descriptions.of(*method_);
-  if (!description.ok()) {
-    return served_.refuse(id_, {RefusalReason::kBadArguments, description.status()});
+  const Result<const MessageJson*> method_json = shared_.json.of(*method_);
+  if (!method_json.ok()) {
+    return served_.refuse(id_, {RefusalReason::kBadArguments, method_json.status()});
   }
-  description_ = &*description;
+  json_ = *method_json;
   std::vector<std::byte> message = std::move(shared_.message);
-  const Status read = from_json(description_->arguments, body_.empty() ? "[]" : std::string_view{body_},
-                                message, options_.body_bytes_max);
+  const std::string_view json = body_.empty() ? json_->no_arguments() : std::string_view{body_};
+  const Status read = json_->from_json(CallPart::kArguments, json, message, options_.body_bytes_max);
   if (!read.ok()) return served_.refuse(id_, {RefusalReason::kBadArguments, read});
   release_body();
   const Bytes metadata = metadata_.view().bytes();
@@ -330,11 +339,8 @@ void HttpConnection::end_answer() {
   note_end(false);
   std::vector<std::byte> result = std::move(result_);
   try {
-    std::string json = "null";
-    Status status;
-    if (description_->result) {
-      status = to_json(*description_->result, result, json, options_.answer_bytes_max);
-    }
+    std::string json;
+    const Status status = json_->to_json(CallPart::kResult, result, json, options_.answer_bytes_max);
     empty_out(result);
     shared_.result = std::move(result);
     if (!status.ok()) return answer_failed_end(status.with_context("the answer"));

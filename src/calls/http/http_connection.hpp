@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calls/http/descriptions.hpp"
+#include "calls/http/method_json.hpp"
 #include "calls/serve/protocol.hpp"
 #include "calls/serve/served_calls.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -27,7 +27,7 @@ namespace weft::detail::http {
 /// State that the HTTP connections of one loop share. Thread: the loop's.
 struct HttpLoop {
   DateText date;
-  Descriptions descriptions;
+  MethodJson json;
   /// Memory for short use within one step of one connection.
   std::string answer;
   std::vector<std::byte> message;
@@ -140,7 +140,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   std::uint64_t id_ = 0;
   /// Null once the request is served or refused, and counted so.
   const MethodEntry* method_ = nullptr;
-  const MethodDescription* description_ = nullptr;
+  const MessageJson* json_ = nullptr;
   Metadata metadata_;
   Deadline deadline_{};
   std::string body_;

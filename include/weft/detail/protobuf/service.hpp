@@ -19,10 +19,11 @@ namespace weft::protobuf {
 /// List of methods that a service's add_methods() fills in.
 class MethodList {
  public:
-  /// `owner` is kept by the server; null when another object owns the service.
-  MethodList(weft::detail::CallServer& server, const HandlerOptions& options,
-             std::shared_ptr<void> owner = nullptr)
-      : server_(server), options_(options), owner_(std::move(owner)) {}
+  /// The methods are those of `service`, which outlives the server. `owner` is kept by the server; null when
+  /// another object owns the service.
+  MethodList(weft::detail::CallServer& server, const google::protobuf::ServiceDescriptor& service,
+             const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
+      : server_(server), service_(service), options_(options), owner_(std::move(owner)) {}
 
   /// A method that `Handler` of `object` serves; `method` outlives the server.
   template <auto Handler, typename Object>
@@ -41,11 +42,15 @@ class MethodList {
       entry.kind = weft::detail::HandlerKind::kRecord;
       entry.serve_record = &detail::UnaryRecord<Handler>::serve;
     }
-    server_.register_method(entry, owner_);
+    add_entry(entry);
   }
 
  private:
+  /// Registers the method with the JSON of its messages.
+  void add_entry(weft::detail::MethodEntry& entry);
+
   weft::detail::CallServer& server_;
+  const google::protobuf::ServiceDescriptor& service_;
   const HandlerOptions options_;
   const std::shared_ptr<void> owner_;
 };

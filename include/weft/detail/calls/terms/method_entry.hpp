@@ -14,6 +14,7 @@
 namespace weft::detail {
 
 class InlineCall;
+class MessageJson;
 class RunningLimit;
 class ServedCall;
 struct MethodGate;
@@ -69,6 +70,8 @@ struct MethodEntry {
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
   /// Returns the text of its types with the names of fields; null for a method without such a text.
   std::string (*described_text)() = nullptr;
+  /// Converts its messages to JSON and back; null if the text of its types says how. Outlives the server.
+  const MessageJson* json = nullptr;
 };
 
 /// Converts the current exception, thrown by `who`, to a failure; a thrown Status is returned unchanged. Call
