@@ -8,6 +8,7 @@
 
 #include "calls/peers/peer_seat.hpp"
 #include "calls/sending/session_link.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
 
 namespace weft::detail {
@@ -182,7 +183,7 @@ void AnswerWriter::forget(ServedCall& call) {
   }
 }
 
-SessionStreams* AnswerWriter::streams() {
+ItemSink* AnswerWriter::streams() {
   return &link_.streams();
 }
 

@@ -65,7 +65,7 @@ class AnswerWriter final : public AnswerSink {
   std::string remote_endpoint() const override;
   std::shared_ptr<void>& connection_tag() override;
   std::shared_ptr<PeerTarget> peer() override;
-  SessionStreams* streams() override;
+  ItemSink* streams() override;
   void finish() override;
 
   /// Fills `head` for an answer with `written` bytes to be written and `kept` bytes that are stored

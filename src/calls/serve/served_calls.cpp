@@ -8,7 +8,7 @@
 #include "calls/gate/intercepted_sink.hpp"
 #include "calls/gate/request_check.hpp"
 #include "calls/serve/call_at_once.hpp"
-#include "calls/stream/session_streams.hpp"
+#include "calls/stream/item_sink.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/serve/inline_call.hpp"
@@ -128,7 +128,7 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
     counting_.dropped();
     return id_in_use();
   }
-  SessionStreams* const streams = method.key.streams ? gate_.connection().streams() : nullptr;
+  ItemSink* const streams = method.key.streams ? gate_.connection().streams() : nullptr;
   if (method.key.streams) [[unlikely]] {
     const auto refusal = streams != nullptr ? streams->refusal()
                                             : Refusal{RefusalReason::kWrongSchema, Status::of<kNoStreams>()};

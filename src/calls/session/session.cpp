@@ -341,7 +341,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       Status breach;
       StreamSide* const stream =
           find_stream(credit.id(), credit.of_answer(), "a credit for a call of one answer", breach);
-      return stream != nullptr ? stream->on_credit(frame.header) : breach;
+      return breach.ok() ? SessionStreams::on_credit(stream, credit) : breach;
     }
     case wire::FrameType::kCancel:
       if (const auto aside = set_aside_ != nullptr ? set_aside_->take(frame.header.id) : nullptr) {

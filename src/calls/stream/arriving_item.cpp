@@ -26,7 +26,7 @@ ArrivingItem::ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemVie
       memory_(std::move(memory)),
       bytes_(memory_.size()),
       cost_(item.cost()),
-      is_counted_(side.place().streams->counts(side.place().answers)) {
+      is_counted_(side.place().sink->counts(side.place().answers)) {
   getting_on_.begin(items_->link().connection().stats().bytes_received);
   arm();
 }

@@ -23,8 +23,10 @@ ItemTransfer::ItemTransfer(Attachment attachment, StreamSide& side) noexcept
 }
 
 // An attachment no longer than a piece is queued at once, so that the writer does not wait for it.
-bool ItemTransfer::begin(const StreamPlace& place) noexcept {
-  SessionLink& link = place.streams->link();
+bool ItemTransfer::begin(SessionStreams& streams) noexcept {
+  SessionLink& link = streams.link();
+  const StreamPlace& place = side_->place();
+  link_ = &link;
   belong_to(place.id, place.answers);
   if (link.transfers().splits(bytes_left())) {
     link.transfers().add(*this, link.loop());
@@ -43,22 +45,23 @@ bool ItemTransfer::begin(const StreamPlace& place) noexcept {
 }
 
 bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
+  SessionLink& link = *link_;
   const wire::PieceHead head{.id = place.id,
                              .offset = 0,
                              .bytes = bytes_left(),
                              .of_answer = place.answers,
                              .last = true,
                              .of_item = true};
-  FrameOutput& output = place.streams->output();
+  FrameOutput& output = link.output();
   if (output.begin(head.header()) == nullptr) return false;
   output.end();
-  Outbox& outbox = place.streams->link().connection().outbox();
+  Outbox& outbox = link.connection().outbox();
   if (is_copied_by(outbox)) static_cast<void>(output.reserve(bytes_left()));
   return queue(outbox, bytes_left());
 }
 
 void ItemTransfer::leave_side() noexcept {
-  if (side_ != nullptr && linked()) side_->place().streams->link().transfers().remove(*this);
+  if (side_ != nullptr && linked()) link_->transfers().remove(*this);
   side_ = nullptr;
 }
 

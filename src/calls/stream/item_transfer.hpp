@@ -8,6 +8,8 @@
 
 namespace weft::detail {
 
+class SessionLink;
+class SessionStreams;
 class StreamSide;
 
 /// Attachment of a stream's item while it is sent. An operation record that owns itself: it is destroyed when
@@ -23,9 +25,9 @@ class ItemTransfer final : public OutgoingTransfer, private LateEnd {
   /// `side` is notified when all of it is queued, unless it calls stop() before.
   ItemTransfer(Attachment attachment, StreamSide& side) noexcept;
 
-  /// Its item was just queued, on the stream at `place`. Returns false when there is no memory to queue it:
-  /// it is destroyed then, and the connection cannot be used any more.
-  bool begin(const StreamPlace& place) noexcept;
+  /// Its item was just queued, on a stream of the session of `streams`. Returns false when there is no memory
+  /// to queue it: it is destroyed then, and the connection cannot be used any more.
+  bool begin(SessionStreams& streams) noexcept;
   /// Queues no more of it, and notifies no one. Also called when the connection is gone, at its stream's end.
   /// It is destroyed as a LateEnd, because the user's function that releases its memory may destroy the
   /// stream, whose functions are on the stack.
@@ -42,6 +44,8 @@ class ItemTransfer final : public OutgoingTransfer, private LateEnd {
   const Attachment attachment_;
   /// Null when it is no longer notified.
   StreamSide* side_;
+  /// Null before begin().
+  SessionLink* link_ = nullptr;
   bool queued_ = false;
   bool returned_ = false;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "calls/call/calls_out.hpp"
+#include "calls/stream/session_streams.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 #include "weft/detail/runtime/loop.hpp"
 

@@ -6,24 +6,30 @@
 #include <string>
 #include <utility>
 
-#include "calls/terms/admission.hpp"
 #include "calls/terms/call_status.hpp"
 
 namespace weft::detail {
 
-std::uint32_t SessionStreams::window() const {
-  return link_.limits().stream_window;
+std::optional<Refusal> SessionStreams::refusal() const {
+  if (are_allowed()) return ItemSink::refusal();
+  return Refusal{RefusalReason::kWrongSchema,
+                 {StatusCode::kFailedPrecondition, Layer::kRpc,
+                  "the method is a stream, and the caller's build knows none"}};
 }
 
-std::optional<Refusal> SessionStreams::refusal() const {
-  if (!are_allowed()) {
-    return Refusal{RefusalReason::kWrongSchema,
-                   {StatusCode::kFailedPrecondition, Layer::kRpc,
-                    "the method is a stream, and the caller's build knows none"}};
-  }
-  if (served_ < link_.limits().streams_max) return std::nullopt;
-  return Refusal{RefusalReason::kOverStreams,
-                 exhausted("the connection has as many streams open as it may (RpcLimits::streams_max)")};
+std::byte* SessionStreams::begin_attached_item(const StreamPlace& place, std::uint32_t bytes,
+                                               std::uint64_t attachment_bytes) noexcept {
+  const wire::ItemHead head{
+      .body_bytes = bytes, .id = place.id, .of_answer = place.answers, .attachment_bytes = attachment_bytes};
+  return output().begin(head.header());
+}
+
+void SessionStreams::end_items(const StreamPlace& place) noexcept {
+  output().send(wire::ItemHead{.id = place.id, .of_answer = place.answers, .last = true}.header());
+}
+
+void SessionStreams::send_credit(const StreamPlace& place, std::uint64_t granted) noexcept {
+  output().send(wire::CreditHead{.id = place.id, .granted = granted, .of_answer = place.answers}.header());
 }
 
 std::span<const Frame> SessionStreams::items_at_front_of(std::span<const Frame> frames) {
@@ -39,6 +45,11 @@ std::span<const Frame> SessionStreams::items_at_front_of(std::span<const Frame> 
 Status SessionStreams::on_items(StreamSide* stream, std::span<const Frame> items, const ChunkRef& chunk) {
   if (begun_ != 0) release_begun();
   return stream != nullptr ? stream->on_items(items, chunk) : Status{};
+}
+
+Status SessionStreams::on_credit(StreamSide* stream, wire::CreditView credit) {
+  if (stream == nullptr || stream->on_credit(credit.granted())) return {};
+  return misplaced_item("a credit that grants no more than the one before");
 }
 
 // Charges the arrived part of a large item, not the size in its header.
@@ -70,24 +81,6 @@ Result<Landing> SessionStreams::on_piece(StreamSide* stream, wire::PieceView pie
 
 void SessionStreams::release_begun() {
   memory().release(std::exchange(begun_, 0));
-}
-
-bool SessionStreams::has_share_for(std::uint64_t cost) const {
-  return held_ + cost <= link_.limits().connection_memory_max &&
-         leaves_others_a_share(held_, cost, memory().free());
-}
-
-void SessionStreams::wake_rest(Ready* node) noexcept {
-  SessionStreams& streams = *static_cast<SessionStreams*>(node);
-  if (streams.output().has_room_for_items()) streams.wake_writers();
-}
-
-// However many writers wait, room is offered to a bounded number of them: a writer that finds none waits
-// behind the others again, and on_drained() follows.
-void SessionStreams::wake_writers() {
-  constexpr int kAtOnce = 16;
-  for (int woken = 0; woken < kAtOnce && !waiting_.empty(); ++woken) waiting_.pop_front().wake_writer();
-  if (!waiting_.empty() && !is_scheduled()) link_.loop().schedule(*this);
 }
 
 Status misplaced_item(std::string_view why) {

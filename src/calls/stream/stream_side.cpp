@@ -4,8 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "calls/sending/frame_output.hpp"
-#include "calls/sending/session_link.hpp"
+#include "calls/stream/item_sink.hpp"
 #include "calls/stream/item_transfer.hpp"
 #include "calls/stream/session_streams.hpp"
 #include "calls/terms/call_status.hpp"
@@ -22,6 +21,9 @@ constexpr FixedFailure kNoMemoryToSend{
     "what waits to be sent fills the memory, or this connection's share of it (process_memory_max)"};
 constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
                                "the connection is being closed"};
+constexpr FixedFailure kNoAttachments{
+    StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
+    "the caller's protocol carries no attachments of items; nothing of the item was sent"};
 constexpr FixedFailure kCutAttachment{StatusCode::kDataLoss, Layer::kRpc, Retry::kNever,
                                       "the stream ended in the middle of an item's attachment"};
 
@@ -36,32 +38,22 @@ void wake(Loop& loop, Ready*& waiter) noexcept {
   if (waiter != nullptr) loop.schedule(*std::exchange(waiter, nullptr));
 }
 
-// The largest attachment of an item that the peer takes; 0: its build knows none.
-std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
-  return streams.peer().knows_attachments ? streams.link().peer().attachment_bytes_max : 0;
+/// Returns the sink of an open place in a session, whose functions are inline.
+SessionStreams& session_of(const StreamPlace& place) noexcept {
+  return static_cast<SessionStreams&>(*place.sink);
+}
+
+// The largest attachment of an item that the peer takes; 0: none.
+std::uint64_t attachment_limit(const StreamPlace& place) noexcept {
+  return place.is_session ? session_of(place).attachment_bytes_max() : 0;
 }
 
 // Says why an item's attachment cannot be sent; ok when it can.
 Status refusal_of(const Attachment& attachment, const StreamPlace& place) {
+  if (!place.is_session) return Status::of<kNoAttachments>();
   if (Status bad = check_runs("the attachment of an item", attachment.fault()); !bad.ok()) return bad;
-  const std::uint64_t most = attachment_limit(*place.streams);
+  const std::uint64_t most = attachment_limit(place);
   return attachment.size() > most ? attachment_refusal(attachment.size(), most, place.answers) : Status{};
-}
-
-// Out of line, so that items without attachment need not pay for a second way.
-[[gnu::noinline]] std::byte* begin_attached(const StreamPlace& place, std::uint32_t body_bytes,
-                                            std::uint64_t attachment_bytes) noexcept {
-  const wire::ItemHead head{.body_bytes = body_bytes,
-                            .id = place.id,
-                            .of_answer = place.answers,
-                            .attachment_bytes = attachment_bytes};
-  return place.streams->output().begin(head.header());
-}
-
-// Announces that no more items follow.
-void send_end(const StreamPlace& place) noexcept {
-  place.streams->output().send(
-      wire::ItemHead{.id = place.id, .of_answer = place.answers, .last = true}.header());
 }
 
 // Takes an item that announces an attachment.
@@ -69,7 +61,7 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
                                         std::uint64_t& granted) noexcept {
   const IncomingItems::Arrival admitted = side.incoming().admit(wire::ItemView{item.header}.cost(), granted);
   if (admitted != IncomingItems::Arrival::kKept) return admitted;
-  ArrivingItems* const arriving = side.place().streams->make_arriving();
+  ArrivingItems* const arriving = session_of(side.place()).make_arriving();
   OwnedArrivingItem awaited = arriving != nullptr ? arriving->begin(side, item) : nullptr;
   if (awaited == nullptr) return IncomingItems::Arrival::kNoMemory;
   return side.incoming().await(std::move(awaited)) ? IncomingItems::Arrival::kKept
@@ -80,23 +72,23 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
 
 StreamSide::~StreamSide() {
   if (attachment_ != nullptr) attachment_->stop(loop_);
-  if (place_.is_open()) place_.streams->leave(place_.answers, counted_);
+  if (place_.is_open()) place_.sink->leave(place_.answers, counted_);
 }
 
-void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
-  place_ = {&streams, id, answers};
-  if (answers) streams.enter();
-  sent_ = SendWindow{streams.peer().window};
-  incoming_.open(streams.window());
+void StreamSide::open(ItemSink& sink, std::uint64_t id, bool answers) noexcept {
+  place_ = {&sink, id, answers, sink.session() != nullptr};
+  if (answers) sink.enter();
+  sent_ = SendWindow{sink.first_credit()};
+  incoming_.open(sink.window());
   if (own_items_ != OwnItems::kEnded) return;
   own_items_ = OwnItems::kOpen;
   end_writing();
 }
 
 StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
-  const SessionStreams& streams = *place.streams;
-  return {streams.memory().shared(), streams.window(), streams.peer().item_bytes_max,
-          attachment_limit(streams), place.answers};
+  const ItemSink& sink = *place.sink;
+  return {sink.memory().shared(), sink.window(), sink.item_bytes_max(), attachment_limit(place),
+          place.answers};
 }
 
 // The side that began the call may only learn of the end when its connection is gone.
@@ -110,9 +102,8 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   if (is_cut) note_loss(Status::of<kCutAttachment>());
   if (failure_.ok()) failure_ = why;
   unlink();
-  if (SessionStreams* const streams = std::exchange(place_.streams, nullptr)) {
-    streams->leave(place_.answers, counted_);
-  }
+  place_.is_session = false;
+  if (ItemSink* const sink = std::exchange(place_.sink, nullptr)) sink->leave(place_.answers, counted_);
   wake(loop_, reader_);
   wake_writer();
   // Last: outside of the loop's turns it may call code that destroys the stream.
@@ -145,53 +136,83 @@ StreamSide::Writing StreamSide::writing() noexcept {
   if (own_items_ != OwnItems::kOpen) [[unlikely]] {
     return begin_writing();
   }
-  const bool ready = place_.is_open() && sent_.is_open() && attachment_ == nullptr &&
-                     !loop_.turn_time().is_old() && place_.streams->output().has_room_for_items();
+  if (!place_.is_session) [[unlikely]] {
+    return writing_elsewhere();
+  }
+  const bool ready = sent_.is_open() && attachment_ == nullptr && !loop_.turn_time().is_old() &&
+                     session_of(place_).has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
 }
 
+// The same for a stream that is not open, or that is no session's.
+[[gnu::noinline, gnu::cold]] StreamSide::Writing StreamSide::writing_elsewhere() noexcept {
+  const bool ready =
+      place_.is_open() && sent_.is_open() && !loop_.turn_time().is_old() && place_.sink->has_room_for_items();
+  return ready ? Writing::kReady : Writing::kWait;
+}
+
+// Small items of sessions take this way, and pay for no other.
 std::byte* StreamSide::begin_item(std::size_t bytes, const Attachment* attachment) noexcept {
-  SessionStreams& streams = *place_.streams;
-  if (bytes > streams.peer().item_bytes_max) [[unlikely]] {
-    fail_writing(over_limit("an item", bytes, streams.peer().item_bytes_max, "the peer's", kRaiseBody));
+  if (!place_.is_session || attachment != nullptr || bytes > ItemSink::kSmallItem) [[unlikely]] {
+    return begin_any_item(bytes, attachment);
+  }
+  SessionStreams& session = session_of(place_);
+  const auto body_bytes = static_cast<std::uint32_t>(bytes);
+  if (body_bytes > session.item_bytes_max()) [[unlikely]] {
+    return begin_any_item(bytes, attachment);
+  }
+  std::byte* const body = session.begin_item(place_, body_bytes);
+  if (body == nullptr) [[unlikely]] {
+    return fail_closed();
+  }
+  sent_.send(wire::item_cost(body_bytes));
+  return body;
+}
+
+[[gnu::noinline, gnu::cold]] std::byte* StreamSide::fail_closed() noexcept {
+  fail_writing(Status::of<kClosed>());
+  return nullptr;
+}
+
+[[gnu::noinline]] std::byte* StreamSide::begin_any_item(std::size_t bytes,
+                                                        const Attachment* attachment) noexcept {
+  ItemSink& sink = *place_.sink;
+  if (bytes > sink.item_bytes_max()) {
+    fail_writing(over_limit("an item", bytes, sink.item_bytes_max(), "the peer's", kRaiseBody));
     return nullptr;
   }
-  FrameOutput& output = streams.output();
-  if (bytes > FrameOutput::kSmallBytes && !output.reserve(bytes + wire::kHeaderBytes)) [[unlikely]] {
-    fail_writing(Status::of<kNoMemoryToSend>());
+  const std::uint64_t attachment_bytes = attachment != nullptr ? attachment->size() : 0;
+  Status refused;
+  if (bytes > ItemSink::kSmallItem && !sink.reserve_item(bytes)) refused = Status::of<kNoMemoryToSend>();
+  if (refused.ok() && attachment != nullptr) refused = refusal_of(*attachment, place_);
+  if (!refused.ok()) {
+    fail_writing(std::move(refused));
     return nullptr;
   }
   const auto body_bytes = static_cast<std::uint32_t>(bytes);
-  std::uint64_t cost = wire::item_cost(body_bytes);
-  std::byte* body = nullptr;
-  if (attachment == nullptr) [[likely]] {
-    const wire::ItemHead head{.body_bytes = body_bytes, .id = place_.id, .of_answer = place_.answers};
-    body = output.begin(head.header());
-  } else {
-    const std::uint64_t attachment_bytes = attachment->size();
-    if (Status refused = refusal_of(*attachment, place_); !refused.ok()) {
-      fail_writing(std::move(refused));
-      return nullptr;
-    }
-    body = begin_attached(place_, body_bytes, attachment_bytes);
-    cost = wire::item_cost(body_bytes, attachment_bytes);
-  }
-  if (body == nullptr) [[unlikely]] {
-    fail_writing(Status::of<kClosed>());
-    return nullptr;
-  }
-  sent_.send(cost);
+  std::byte* const body = attachment_bytes == 0
+                              ? sink.begin_item(place_, body_bytes)
+                              : session_of(place_).begin_attached_item(place_, body_bytes, attachment_bytes);
+  if (body == nullptr) return fail_closed();
+  sent_.send(wire::item_cost(body_bytes, attachment_bytes));
   return body;
 }
 
 void StreamSide::end_item() noexcept {
-  place_.streams->output().end();
+  if (!place_.is_session || session_of(place_).output().needs_end()) [[unlikely]] {
+    return end_any_item();
+  }
+  loop_.turn_time().did(1);
+}
+
+[[gnu::noinline]] void StreamSide::end_any_item() noexcept {
+  if (Status lost = place_.sink->end_item(place_); !lost.ok()) fail_writing(std::move(lost));
   loop_.turn_time().did(1);
 }
 
 bool StreamSide::send_attachment(Attachment attachment) noexcept {
   attachment_ = new (std::nothrow) ItemTransfer(std::move(attachment), *this);
-  if (attachment_ != nullptr && attachment_->begin(place_)) return true;
+  if (attachment_ != nullptr && attachment_->begin(session_of(place_))) return true;
   attachment_ = nullptr;
   fail_writing(Status::of<kNoMemoryToSend>());
   return false;
@@ -199,13 +220,13 @@ bool StreamSide::send_attachment(Attachment attachment) noexcept {
 
 void StreamSide::on_attachment_queued() noexcept {
   attachment_ = nullptr;
-  if (own_items_ == OwnItems::kEnded) send_end(place_);
+  if (own_items_ == OwnItems::kEnded) place_.sink->end_items(place_);
   wake_writer();
 }
 
 void StreamSide::take_back_item(const std::byte* body, std::size_t bytes,
                                 std::uint64_t attachment_bytes) noexcept {
-  place_.streams->output().take_back(body);
+  place_.sink->take_back_item(body);
   sent_.take_back(wire::item_cost(static_cast<std::uint32_t>(bytes), attachment_bytes));
 }
 
@@ -214,7 +235,7 @@ void StreamSide::end_writing() noexcept {
   check_thread(loop_);
   own_items_ = OwnItems::kEnded;
   wake_writer();
-  if (place_.is_open() && attachment_ == nullptr) send_end(place_);
+  if (place_.is_open() && attachment_ == nullptr) place_.sink->end_items(place_);
 }
 
 // Limits the work for one stream in a turn, even if the peer takes items quickly.
@@ -224,7 +245,7 @@ void StreamSide::set_writer(Ready* writer) noexcept {
   if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);
   writer_ = writer;
   if (writer == nullptr) return unlink();
-  if (may_send) place_.streams->wait_for_room(*this);
+  if (may_send) place_.sink->wait_for_room(*this);
 }
 
 void StreamSide::wake_writer() noexcept {
@@ -244,13 +265,41 @@ void StreamSide::set_reader(Ready* reader) noexcept {
 void StreamSide::took(std::uint64_t granted) noexcept {
   if (!place_.is_open()) return;
   check_thread(loop_);
-  if (granted != 0 && !incoming_.have_ended()) {
-    const wire::CreditHead credit{.id = place_.id, .granted = granted, .of_answer = place_.answers};
-    place_.streams->output().send(credit.header());
-  }
-  if (!place_.streams->counts(place_.answers)) return;
-  place_.streams->count_held(counted_, incoming_.held());
+  if (granted != 0 && !incoming_.have_ended()) place_.sink->send_credit(place_, granted);
+  if (!place_.sink->counts(place_.answers)) return;
+  place_.sink->count_held(counted_, incoming_.held());
   counted_ = incoming_.held();
+}
+
+// Returns true if the items that are kept and not counted yet, and one more of `cost`, are over the
+// connection's share.
+inline bool StreamSide::is_over_share(std::uint64_t cost) const noexcept {
+  const std::uint64_t uncounted = incoming_.held() - counted_ + cost;
+  return place_.sink->counts(place_.answers) && !place_.sink->may_hold(uncounted);
+}
+
+IncomingItems::Arrival StreamSide::on_item(Bytes item, const ChunkRef& chunk) noexcept {
+  using Arrival = IncomingItems::Arrival;
+  if (!place_.is_open()) return Arrival::kDropped;
+  if (incoming_.have_ended() && failure_.ok()) return Arrival::kAfterLast;
+  const auto bytes = static_cast<std::uint32_t>(item.size());
+  std::uint64_t granted = 0;
+  const Arrival arrival =
+      incoming_.are_wanted() && is_over_share(wire::item_cost(bytes))
+          ? Arrival::kNoMemory
+          : incoming_.arrive(item, bytes, chunk, place_.sink->memory(), loop_.chunks(), granted);
+  if (arrival == Arrival::kNoMemory) fail_reading(Status::of<kNoMemoryForItem>());
+  took(granted);
+  if (incoming_.has_item()) wake(loop_, reader_);
+  return arrival;
+}
+
+bool StreamSide::on_last_item() noexcept {
+  if (!place_.is_open()) return true;
+  if (incoming_.have_ended() && failure_.ok()) return false;
+  incoming_.end();
+  wake(loop_, reader_);
+  return true;
 }
 
 // The reader is woken once for all of them.
@@ -268,15 +317,15 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
       incoming_.end();
       continue;
     }
-    const std::uint64_t uncounted = incoming_.held() - counted_ + wire::item_cost(item.header.body_bytes);
-    if (place_.streams->counts(place_.answers) && !place_.streams->may_hold(uncounted)) [[unlikely]] {
+    if (is_over_share(wire::item_cost(item.header.body_bytes))) [[unlikely]] {
       fail_reading(Status::of<kNoMemoryForItem>());
       continue;
     }
     IncomingItems::Arrival arrival;
     if (item.header.attachment_bytes == 0) [[likely]] {
-      arrival = incoming_.arrive(item, chunk, place_.streams->memory(), loop_.chunks(), granted);
-    } else if (place_.streams->peer().knows_attachments) {
+      arrival = incoming_.arrive(item.body, item.header.body_bytes, chunk, place_.sink->memory(),
+                                 loop_.chunks(), granted);
+    } else if (session_of(place_).peer().knows_attachments) {
       arrival = await_attachment(*this, item, granted);
     } else {
       return misplaced_item("an item with an attachment, which the sides did not agree on");
@@ -287,6 +336,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
       case IncomingItems::Arrival::kNoMemory:
         fail_reading(Status::of<kNoMemoryForItem>());
         break;
+      case IncomingItems::Arrival::kAfterLast:
       case IncomingItems::Arrival::kDropped:
       case IncomingItems::Arrival::kKept:
         break;
@@ -298,19 +348,17 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
 }
 
 void StreamSide::on_attachment_whole() noexcept {
-  if (!incoming_.keep_arrived(place_.streams->memory(), loop_.chunks())) {
+  if (!incoming_.keep_arrived(place_.sink->memory(), loop_.chunks())) {
     return fail_reading(Status::of<kNoMemoryForItem>());
   }
   took(0);
   wake(loop_, reader_);
 }
 
-Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
-  if (!sent_.grant(wire::CreditView{header}.granted())) {
-    return misplaced_item("a credit that grants no more than the one before");
-  }
+bool StreamSide::on_credit(std::uint64_t granted) noexcept {
+  if (!sent_.grant(granted)) return false;
   wake_writer();
-  return {};
+  return true;
 }
 
 void StreamSide::fail_reading(Status why) noexcept {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "calls/stream/session_streams.hpp"
+#include "calls/stream/item_sink.hpp"
 #include "weft/detail/calls/threads/stream_exchange.hpp"
 #include "weft/detail/wire/heads.hpp"
 

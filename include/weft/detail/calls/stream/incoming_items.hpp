@@ -35,6 +35,7 @@ class IncomingItems {
     kDropped,   ///< reading has stopped
     kNoCredit,  ///< the item exceeds the peer's credit
     kNoMemory,
+    kAfterLast,  ///< the peer has ended its items before
   };
 
   /// Allows the peer to send `window` bytes before the next grant.
@@ -96,17 +97,17 @@ class IncomingItems {
   /// ones. Returns the grant.
   std::uint64_t discard() noexcept;
 
-  /// Receives an item without attachment: `frame`, in `chunk`. Keeps it in blocks from `chunks`, charged to
-  /// `budget`. Sets `granted` to the grant if that grows.
-  Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
-                 std::uint64_t& granted) noexcept {
-    const std::uint64_t cost = wire::item_cost(frame.header.body_bytes);
+  /// Receives an item of `bytes` without attachment, in `chunk` if that is not null. There was no memory for
+  /// `body` if it is shorter. Keeps the item in blocks from `chunks`, charged to `budget`. Sets `granted` to
+  /// the grant if that grows.
+  Arrival arrive(Bytes body, std::uint32_t bytes, const ChunkRef& chunk, LocalBudget& budget,
+                 ChunkPool& chunks, std::uint64_t& granted) noexcept {
+    const std::uint64_t cost = wire::item_cost(bytes);
     const Arrival admitted = admit(cost, granted);
     if (admitted != Arrival::kKept) [[unlikely]] {
       return admitted;
     }
-    const bool kept =
-        frame.body.size() == frame.header.body_bytes && items_.push(frame.body, chunk, budget, chunks);
+    const bool kept = body.size() == bytes && items_.push(body, chunk, budget, chunks);
     if (!kept) [[unlikely]] {
       return Arrival::kNoMemory;
     }

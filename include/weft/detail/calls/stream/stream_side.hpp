@@ -22,9 +22,9 @@ class Loop;
 
 namespace weft::detail {
 
+class ItemSink;
 class ItemTransfer;
 class MemoryBudget;
-class SessionStreams;
 struct StreamRoomTag;
 
 /// Terms of an open stream, for threads other than its loop.
@@ -63,9 +63,9 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   StreamSide& operator=(const StreamSide&) = delete;
   Loop& loop() const noexcept { return loop_; }
 
-  /// The call `id` is under way on the connection of `streams`, which stays valid until close(). `answers`:
-  /// this side answers the call's request. An earlier end_writing() is sent now.
-  void open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept;
+  /// The call `id` is under way on the connection of `sink`, which stays valid until close(). `answers`: this
+  /// side answers the call's request. An earlier end_writing() is sent now.
+  void open(ItemSink& sink, std::uint64_t id, bool answers) noexcept;
   const StreamPlace& place() const noexcept { return place_; }
   /// Ends both directions: the call has ended, because of `why` if that is a failure. Items that have arrived
   /// can still be read, unless `drops` is set. Wakes reader and writer. Has no effect the second time.
@@ -122,9 +122,18 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void set_reader(Ready* reader) noexcept;
   const Ready* reader() const noexcept { return reader_; }
 
-  /// Takes one or more items from the peer. A failure is a protocol violation, and ends the connection.
+  /// Takes an item without attachment from the peer, for protocols other than Weft's. The item is copied
+  /// unless it is large and lies in `chunk`. kNoCredit and kAfterLast are violations of the protocol; after
+  /// kNoMemory the stream has failed.
+  IncomingItems::Arrival on_item(Bytes item, const ChunkRef& chunk) noexcept;
+  /// The peer sends no more items. Returns false if it has said so before.
+  bool on_last_item() noexcept;
+  /// Takes one or more items from the peer of a session. A failure is a protocol violation, and ends the
+  /// connection.
   Status on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept;
-  Status on_credit(const wire::FrameHeader& header) noexcept;
+  /// The peer allows items until the sum of their costs is `granted`. Returns false if that is no more than
+  /// before, which is a violation of the protocol.
+  bool on_credit(std::uint64_t granted) noexcept;
   /// The attachment that incoming() awaits has arrived.
   void on_attachment_whole() noexcept;
   /// Stops reading because an item was lost, by `why`. The peer hears of it when the reader, which still gets
@@ -138,6 +147,11 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   enum class OwnItems : std::uint8_t { kOpen, kUnused, kEnded, kOver };
 
   Writing begin_writing() noexcept;
+  Writing writing_elsewhere() noexcept;
+  std::byte* begin_any_item(std::size_t bytes, const Attachment* attachment) noexcept;
+  void end_any_item() noexcept;
+  std::byte* fail_closed() noexcept;
+  bool is_over_share(std::uint64_t cost) const noexcept;
   void note_loss(Status why) noexcept;
   void fail_writing(Status why) noexcept;
 

@@ -18,9 +18,9 @@
 
 namespace weft::detail {
 
+class ItemSink;
 class PeerTarget;
 class ServedCall;
-class SessionStreams;
 struct Refusal;
 struct RoomWaiterTag;
 
@@ -124,7 +124,7 @@ class AnswerSink {
   /// Returns the target for calls to the peer; null for protocols without such calls. Throws std::bad_alloc.
   virtual std::shared_ptr<PeerTarget> peer() { return nullptr; }
   /// Returns the streams of the connection; null for protocols that carry none.
-  virtual SessionStreams* streams() { return nullptr; }
+  virtual ItemSink* streams() { return nullptr; }
   /// Closes the connection after everything queued has been sent.
   virtual void finish() = 0;
 
