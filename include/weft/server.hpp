@@ -26,8 +26,7 @@ class Server final : public detail::CallServer, public detail::FunctionServer<Se
   /// Listens over all transports of this build, its own ones.
   explicit Server(ServerOptions options, TransportOptions transports = {});
   /// Listens over these transports, which may be shared with other servers and clients.
-  Server(ServerOptions options, Transports transports)
-      : detail::CallServer(std::move(options), std::move(transports)) {}
+  Server(ServerOptions options, Transports transports);
 
   /// The peers that are connected, on all loops, to find one and to call all. Thread: any, once start() has
   /// returned; what this gives may outlive the server.

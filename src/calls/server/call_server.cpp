@@ -77,6 +77,11 @@ class CallServer::State {
     entries_.push_back(entry);
     if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
+  void add_last(const MethodEntry& entry, std::shared_ptr<void> owner) {
+    last_entries_.push_back(entry);
+    owned_handlers_.push_back(std::move(owner));
+  }
+  const std::vector<MethodEntry>& entries() const { return entries_; }
   void add_loop_state(std::unique_ptr<LoopStateKind> kind) {
     WEFT_ASSERT(phase_ == Phase::kNew, "say per_loop() before start()");
     loops_.add_state(std::move(kind));
@@ -116,6 +121,7 @@ class CallServer::State {
   std::vector<std::shared_ptr<void>> owned_handlers_;
   std::map<std::type_index, std::shared_ptr<void>> parts_;
   std::vector<MethodEntry> entries_;
+  std::vector<MethodEntry> last_entries_;
   MethodTable methods_;
   std::unique_ptr<CallWorkers> workers_;
   ServerLoops loops_;
@@ -158,7 +164,9 @@ Result<void> CallServer::State::start(PeerBoard& peers) {
 }
 
 Result<void> CallServer::State::make(PeerBoard& peers) {
-  Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
+  std::vector<MethodEntry> entries = entries_;
+  entries.insert(entries.end(), last_entries_.begin(), last_entries_.end());
+  Result<MethodTable> methods = MethodTable::build(std::move(entries), options_.calls_running_max);
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
   if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
@@ -414,6 +422,18 @@ const std::shared_ptr<PeerBoard>& CallServer::peer_board() const {
 
 void CallServer::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
   state_->add(entry, std::move(owner));
+}
+
+void CallServer::register_last(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  state_->add_last(entry, std::move(owner));
+}
+
+const std::vector<MethodEntry>& CallServer::methods() const {
+  return state_->entries();
+}
+
+bool CallServer::describes_functions() const {
+  return state_->options().describe_functions;
 }
 
 Result<void> CallServer::start() {

@@ -96,7 +96,7 @@ TEST_F(OutOfMemory, StatisticsOfAServerThrowOrAreWholeAndThoseOfAClientNeedNone)
     fail_allocation(failed + 1);
     bool thrown = false;
     try {
-      EXPECT_EQ(server.stats().methods.size(), 6u);
+      EXPECT_EQ(server.stats().methods.size(), 7u);
     } catch (const std::bad_alloc&) {
       thrown = true;
     }
@@ -105,7 +105,7 @@ TEST_F(OutOfMemory, StatisticsOfAServerThrowOrAreWholeAndThoseOfAClientNeedNone)
     EXPECT_NE(thrown, all_there);
   }
   EXPECT_GT(failed, 0u);
-  EXPECT_EQ(server.stats().methods.size(), 6u);
+  EXPECT_EQ(server.stats().methods.size(), 7u);
   Client& caller = client(server.urls().front());
   static_assert(noexcept(caller.stats()));
   fail_allocation(1);

@@ -393,6 +393,8 @@ struct HandlerOf {
     entry.object = object;
     entry.described_text = &DescriptionOf<Traits>::text;
     entry.takes_attachment = Traits::takes_context || Traits::chooses_landing;
+    entry.takes_items = !std::is_void_v<typename Traits::Reads>;
+    entry.gives_items = !std::is_void_v<typename Traits::Writes>;
     entry.keyed = keyed;
     entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));
     if constexpr (is_task<Returned> || is_stream<Returned>) {

@@ -33,6 +33,14 @@ class CallServer {
   /// the types. `owner` is kept as long as the handler may run. Call it before start(), which refuses a name
   /// that was registered twice.
   void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+  /// The same for a method of the library itself. It is registered after the methods of the user, so that it
+  /// does not change the order of their counters.
+  void register_last(const MethodEntry& entry, std::shared_ptr<void> owner);
+  /// The registered methods, without the methods of register_last(). The list does not change after start(),
+  /// so handlers may read it.
+  const std::vector<MethodEntry>& methods() const;
+  /// Returns ServerOptions::describe_functions.
+  bool describes_functions() const;
 
   /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
   /// thread, inside a turn, it is created before the server serves, and destroyed after the last handler has

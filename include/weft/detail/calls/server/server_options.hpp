@@ -86,6 +86,10 @@ struct ServerOptions {
   /// say which one its peer speaks; over TLS the peer may name it (TlsOptions::alpn must list it then).
   /// Empty: Weft's protocol alone, and the server sends its hello without waiting for the peer's.
   std::vector<std::shared_ptr<const detail::Protocol>> protocols{};
+  /// Tells callers the names of the server's functions and the types of their arguments and results, by the
+  /// function "weft.functions.v1": `weft list` and `weft call` need it. A caller sees only the functions that
+  /// it may call. Services of Protocol Buffers have an option of their own, ServicesOptions::reflection.
+  bool describe_functions = true;
   /// Called before each handler, in this order, and notified afterwards, in reverse. An empty list costs
   /// nothing.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};

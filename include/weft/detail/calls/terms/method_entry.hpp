@@ -44,6 +44,9 @@ struct MethodEntry {
   /// The name is a key chosen by the user, which identifies one method only.
   bool keyed = false;
   bool takes_attachment = false;
+  /// Its call is a stream: items follow the request, or come before the answer.
+  bool takes_items = false;
+  bool gives_items = false;
   /// The record keeps the request's body for the handler. Otherwise body() is valid only during
   /// `serve_record`, which decodes it: nothing is copied and no chunk is retained, and the objects decoded
   /// from a body over 8 KiB are charged as if they were as large as the body.
