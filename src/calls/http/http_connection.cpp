@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "calls/gate/method_table.hpp"
-#include "calls/http/error_json.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/gate/authenticator.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
+#include "weft/detail/describe/error_json.hpp"
 #include "weft/detail/http/status.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/wire/frame.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/http/error_json.hpp"
+#include "weft/detail/describe/error_json.hpp"
 
 #include <chrono>
 
 #include "weft/detail/describe/json.hpp"
 
-namespace weft::detail::http {
+namespace weft::detail {
 
 std::string error_json(const Status& failure) {
   std::string out = "{\"code\":";
@@ -22,4 +22,4 @@ std::string error_json(const Status& failure) {
   return out;
 }
 
-}  // namespace weft::detail::http
+}  // namespace weft::detail
