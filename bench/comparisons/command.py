@@ -5,6 +5,7 @@ import sys
 from .failure import Failure
 from .fairness import Fairness
 from .grid import Grid
+from .http import Http
 from .limit import Limit
 from .memory import Memory
 from .services import Services
@@ -13,7 +14,7 @@ from .ucx import Ucx
 from .verbs import Verbs
 
 COMPARISONS = {comparison.name: comparison
-               for comparison in (Limit(), Grid(), Fairness(), Memory(), Ucx(), Verbs(), Services(), Streams())}
+               for comparison in (Limit(), Grid(), Fairness(), Memory(), Ucx(), Verbs(), Services(), Streams(), Http())}
 DEFAULT = "limit"
 
 

@@ -11,6 +11,7 @@
 #include "load/report.hpp"
 #include "load/stop_signal.hpp"
 #include "raw/client.hpp"
+#include "raw/http_server.hpp"
 #include "raw/server.hpp"
 
 namespace weft::raw {
@@ -21,10 +22,11 @@ int fail(const Status& status) {
   return 1;
 }
 
+template <typename Kind>
 int serve(const load::ServerOptions& options) {
   load::raise_file_limit();
   load::StopSignal stop;
-  auto server = Server::start(options);
+  auto server = Kind::start(options);
   if (!server) return fail(server.status());
   std::printf("listening on %s\n", (*server)->url().c_str());
   std::fflush(stdout);
@@ -50,11 +52,17 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto server_options = std::make_shared<load::ServerOptions>();
   CLI::App* server = raw->add_subcommand("server", "Echo frames until SIGINT or SIGTERM");
   load::add_server_flags(*server, *server_options);
+  auto http = std::make_shared<bool>(false);
+  server->add_flag("--http", *http,
+                   "Answer HTTP/1.1 requests with their body instead of frames: the limit of weft::http()");
   server->footer(
       "Examples:\n"
       "  weft raw server --listen tcp://127.0.0.1:9000 --cpus 0\n"
-      "  weft raw server --listen unix:///tmp/limit.sock --mode busy --nobatch");
-  server->callback([server_options, &exit_code] { exit_code = serve(*server_options); });
+      "  weft raw server --listen unix:///tmp/limit.sock --mode busy --nobatch\n"
+      "  weft raw server --listen tcp://127.0.0.1:9000 --http");
+  server->callback([server_options, http, &exit_code] {
+    exit_code = *http ? serve<HttpServer>(*server_options) : serve<Server>(*server_options);
+  });
 
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = raw->add_subcommand("client", "Measure a raw server");

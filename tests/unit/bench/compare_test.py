@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
-from comparisons import (cells, fairness, grid, limit, loads, memory, plot, programs, progress, rounds, services, table, ucx_calls,
+from comparisons import (cells, fairness, grid, http, limit, loads, memory, plot, programs, progress, rounds, services, table, ucx_calls,
                          ucx_cells, verbs_cells, verbs_counts)
 from comparisons.cell_result import CellResult
 from comparisons.command import COMPARISONS, chosen, main
@@ -234,7 +234,8 @@ class Commands(unittest.TestCase):
                                  (["services", "build", "--seconds", "0"], "--seconds more than 0"),
                                  (["limit", "build", "--warmup", "-1"], "--warmup must be at least 0"),
                                  (["ucx", "build", "--real-time"], "--real-time is for shared memory"),
-                                 (["services", "build", "--depths", "1,x"], "--depths takes numbers")):
+                                 (["services", "build", "--depths", "1,x"], "--depths takes numbers"),
+                                 (["http", "build", "--connections", "0"], "--connections takes numbers")):
             with self.subTest(words):
                 self.assertIn(complaint, self.refusal(*words))
 
@@ -311,6 +312,27 @@ class ServicesWithoutCalls(unittest.TestCase):
             server.return_value.url = "127.0.0.1:1"
             with self.assertRaisesRegex(Failure, "use a longer --seconds: grpc_echo client"):
                 services.measure(side, services.Echo(16, 1), COMPARISONS["services"].parse(["build"]))
+
+
+class HttpLoad(unittest.TestCase):
+    SAID = """
+  Latency Distribution
+     50%   41.00us
+     75%   52.00us
+     99%    1.20ms
+  7500 requests in 1.00s, 1.40MB read
+Requests/sec:   7498.75
+"""
+
+    def test_numbers_are_read(self):
+        self.assertEqual(http.parse(self.SAID, "url"), {"calls_per_s": 7498.75, "p50_us": 41.0, "p99_us": 1200.0})
+
+    def test_failed_requests_are_failures(self):
+        for wrong in ("  Non-2xx or 3xx responses: 3", "  Socket errors: connect 0, read 1, write 0, timeout 0"):
+            with self.assertRaisesRegex(Failure, wrong.strip()):
+                http.parse(self.SAID + wrong + "\n", "url")
+        with self.assertRaisesRegex(Failure, "something else"):
+            http.parse("no numbers", "url")
 
 
 class TheGrid(unittest.TestCase):
@@ -448,6 +470,12 @@ class Renderings(unittest.TestCase):
         sides = {side: [said] for side in ("gRPC", "function", "coroutine")} | {"service": [said | {"calls_per_s": 2000.0}]}
         text = COMPARISONS["services"].render(FACTS, [CellResult(services.Echo(16, 1), sides)])
         self.assertRegex(text, r"16 +1 +1,000 +2,000 +2\.0 +2\.0\.\.2\.0 +1,000 +2\.00 +1,000 +2\.00 .* 10%")
+
+    def test_http(self):
+        said = {"calls_per_s": 1000.0, "p50_us": 1.0, "p99_us": 2.0, "others": 0.1}
+        sides = {"limit": [said], "Weft": [said | {"calls_per_s": 800.0}], "uvicorn": [said]}
+        text = COMPARISONS["http"].render(FACTS, [CellResult(http.HttpCell(64), sides)])
+        self.assertRegex(text, r"64 +1,000 +800\.0 +0\.80 +0\.80\.\.0\.80 +- +1,000 .* 10%")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "integration/http/raw_http.hpp"
 #include "load/payload.hpp"
 #include "raw/client.hpp"
+#include "raw/http_server.hpp"
 #include "raw/protocol.hpp"
 #include "raw/server.hpp"
 #include "raw/socket.hpp"
@@ -184,6 +186,28 @@ TEST(RawServer, AddressesItCannotUseAreErrors) {
   EXPECT_THAT(std::string{congestion.status().message()}, HasSubstr("carrier-pigeon"));
 }
 
+TEST(RawHttpServer, AnswersEachRequestWithItsBody) {
+  const auto server = HttpServer::start({.listen = "tcp://127.0.0.1:0"}).value();
+  weft::testing::RawHttp client{server->url()};
+  EXPECT_EQ(client.call("/", "[1, 2]").body, "[1, 2]");
+  client.post("/", "a");
+  client.post("/", "");
+  client.post("/", std::string(200'000, 'x'));
+  EXPECT_EQ(client.read().body, "a");
+  EXPECT_EQ(client.read().status, 200);
+  EXPECT_EQ(client.read().body.size(), 200'000u);
+  weft::testing::RawHttp other{server->url()};
+  other.send("POST / HTTP/1.1\r\nCONTENT-LENGTH: 3\r\n");
+  other.send("\r\nab");
+  other.send("c");
+  EXPECT_EQ(other.read().body, "abc");
+}
+
+TEST(RawHttpServer, RefusesOptionsThatItDoesNotHave) {
+  EXPECT_FALSE(HttpServer::start({.listen = "tls://127.0.0.1:0"}).ok());
+  EXPECT_FALSE(HttpServer::start({.listen = "tcp://127.0.0.1:0", .threads = 2}).ok());
+}
+
 TEST(RawClient, EverySizeOfRequestAndAnswerComesBackWhole) {
   const auto server = start_server();
   for (const std::uint64_t size : {0, 1, 128, 65535, 65536, 1 << 20}) {
@@ -245,7 +269,7 @@ TEST(RawClient, AnOpenLoopKeepsItsRate) {
 }
 
 TEST(RawClient, SpeaksOverAUnixSocketWhoseStaleFileIsReplaced) {
-  const std::string path = testing::TempDir() + "weft-raw-" + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "weft-raw-" + std::to_string(getpid());
   for (int start = 0; start < 2; ++start) {
     const auto server = start_server({.listen = "unix://" + path});
     EXPECT_EQ(server->url(), "unix://" + path);
