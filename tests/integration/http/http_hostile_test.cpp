@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-11: hostile clients of HTTP. Each takes little memory of the server, gets the answer of the standard, and
-// leaves other clients their service.
+// CR-11: hostile clients of HTTP. Each takes little memory of the server, gets the answer of the standard,
+// and leaves other clients their service.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -61,7 +61,8 @@ std::string many(std::string_view text, std::size_t count) {
 
 std::vector<Attack> attacks() {
   const std::string asks_much =
-      "POST /functions/http_hostile::repeat HTTP/1.1\r\nHost: h\r\nContent-Length: 20\r\n\r\n[\"0123456789\", 5000]";
+      "POST /functions/http_hostile::repeat HTTP/1.1\r\nHost: h\r\nContent-Length: "
+      "20\r\n\r\n[\"0123456789\", 5000]";
   return {
       {"NothingBehindAHead", head("Content-Length: 1000000\r\n\r\n"), 0, 40'000},
       {"OneByteOfABody", head("Content-Length: 1000000\r\n\r\n["), 0, 40'000},
@@ -70,7 +71,8 @@ std::vector<Attack> attacks() {
       {"AHeadThatIsTooLong", head(fields(90, 250)), 431, 80'000},
       {"TooManyFields", head(fields(200, 1)), 431, 80'000},
       {"ARequestLineThatIsTooLong", "POST /" + std::string(10'000, 'a'), 414, 80'000},
-      {"AChunkWithAnExtension", head("Transfer-Encoding: chunked\r\n\r\n1;" + std::string(5000, 'x')), 400, 80'000},
+      {"AChunkWithAnExtension", head("Transfer-Encoding: chunked\r\n\r\n1;" + std::string(5000, 'x')), 400,
+       80'000},
       {"TrailersWithoutAnEnd", head("Transfer-Encoding: chunked\r\n\r\n0\r\n" + fields(90, 150)), 0, 80'000},
       {"TwoLengths", head("Content-Length: 1\r\nContent-Length: 2\r\n\r\n"), 400, 40'000},
       {"LengthAndChunks", head("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 400, 40'000},
