@@ -2,8 +2,8 @@
 // CR-13: fleets of healthy and sick servers, on a simulated network and a manual clock. The sick servers
 // hang, send garbage, flap, refuse, or do nothing.
 //
-// `mixed_fleet_test --seeds=N --first=M` runs N seeds, the first of which is M. `./dev seeds` builds it and
-// runs 10,000. A failure prints its seed.
+// `mixed_fleet_test --seeds=N --first=M` runs the seeds M to M + N - 1. `./dev seeds` builds the program and
+// runs 10,000 seeds. A failure prints its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -29,9 +29,9 @@ Stream<int> count_down_from(int number) {
   while (number > 0) co_yield number--;
 }
 
-/// URLs without a scheme, of an unknown scheme, with a port that no machine has, and of nothing.
+/// A URL without a scheme, one of an unknown scheme, one with an invalid port, and an empty one.
 constexpr const char* kDeadUrls[] = {"127.0.0.1", "smoke://signals:1", "tcp://127.0.0.1:99999", ""};
-/// URLs that a list of names may have, and nobody can call.
+/// URLs of transports that do not exist. A list of endpoints may contain them.
 constexpr const char* kDeadEndpoints[] = {"smoke://signals:1", "carrier-pigeon://loft:7"};
 
 constexpr int kCalls = 50;

@@ -37,7 +37,7 @@ class SickVisit {
   SickVisit& operator=(const SickVisit&) = delete;
   ~SickVisit() { close(); }
 
-  /// Receives what has arrived, and reacts to requests. It does not block.
+  /// Reads all bytes that the socket holds, and reacts to complete requests. Does not block.
   void serve() {
     char bytes[4096];
     while (fd_ >= 0) {

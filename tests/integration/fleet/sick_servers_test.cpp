@@ -115,7 +115,7 @@ class ClosedPort {
 constexpr Duration kTimeout = 1s;
 constexpr std::size_t kCalls = 10'000;
 
-/// The calls of all callers. Those that begin at `counts_from` or later are counted.
+/// State that all callers share. A call counts if it begins at `counts_from` or later.
 struct Load {
   static Task<void> call_on(Load* load) {
     const FleetCallOptions options{.call = {.timeout = kTimeout}};

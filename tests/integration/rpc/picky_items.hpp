@@ -12,7 +12,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
-/// Streams of five items, of which the third cannot be decoded, and readers that report how reading ended.
+/// Handlers that send five items, and readers that report the status at the end. The third item cannot be
+/// decoded.
 namespace weft::testing {
 
 /// Ways in which decoding an item fails.

@@ -45,6 +45,28 @@ class Ejections : public ::testing::Test {
     (void)policy_.pick({.now = now_});
   }
 
+  /// Mean number of ejected endpoints over `calls` calls to a policy with default options. A call begins
+  /// every `interval`, and each endpoint fails the same `share` of its calls.
+  double mean_of_ejected(double share, int calls, Duration interval) {
+    detail::OutlierEjection policy{OutlierOptions{}, std::make_unique<RoundRobin>()};
+    EXPECT_TRUE(policy.set_endpoints(list_.specs).ok());
+    detail::RandomNumbers random{7};
+    double sum = 0;
+    for (int call = 0; call < calls; ++call) {
+      now_ += interval;
+      const std::optional<std::uint32_t> index = policy.pick({.now = now_});
+      if (!index) {
+        ADD_FAILURE() << "no endpoint for call " << call;
+        return 0;
+      }
+      policy.begun(*index, now_);
+      const bool fails = random.between(0, 1) < share;
+      policy.ended(*index, {now_, fails ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration::zero()});
+      sum += static_cast<double>(policy.ejected());
+    }
+    return sum / calls;
+  }
+
   ListOfServers list_{10};
   detail::OutlierEjection policy_{kOptions, std::make_unique<RoundRobin>()};
   TimePoint now_ = kFleetStart;
@@ -159,46 +181,19 @@ TEST_F(Ejections, DoNotHappenWhileAllFailTogether) {
   EXPECT_EQ(policy_.ejected(), 9u);
 }
 
-// An overload, or a server behind all of them that fails, looks like this.
+// An overload causes such failures, and so does a failing server behind all endpoints.
 TEST_F(Ejections, LeaveMostInUseWhileAllFailOftenAlike) {
-  for (const double share : {0.2, 0.4, 0.55, 0.7, 0.9}) {
-    detail::OutlierEjection policy{OutlierOptions{}, std::make_unique<RoundRobin>()};
-    ASSERT_TRUE(policy.set_endpoints(list_.specs).ok());
-    detail::RandomNumbers random{7};
-    double sum = 0;
-    constexpr int kCalls = 120'000;
-    for (int call = 0; call < kCalls; ++call) {
-      now_ += std::chrono::milliseconds{1};
-      const std::optional<std::uint32_t> index = policy.pick({.now = now_});
-      ASSERT_TRUE(index);
-      policy.begun(*index, now_);
-      const bool fails = random.between(0, 1) < share;
-      policy.ended(*index, {now_, fails ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration::zero()});
-      sum += static_cast<double>(policy.ejected());
-    }
-    EXPECT_LT(sum / kCalls, 2.5) << "mean of ejected servers when " << share << " of all calls fail";
-  }
+  for (const double share : {0.2, 0.4, 0.55, 0.7, 0.9})
+    EXPECT_LT(mean_of_ejected(share, 120'000, std::chrono::milliseconds{1}), 2.5)
+        << share << " of calls fail";
 }
 
-// With a share of 0.1 a run of five failures comes every 110,000 calls, which a busy fleet makes in seconds.
+// With a share of 0.1, five calls in succession fail once in 110,000 calls. A busy fleet makes that many in
+// seconds.
 TEST_F(Ejections, LeaveNearlyAllInUseWhileManyCallsFailNowAndThen) {
-  for (const double share : {0.05, 0.1, 0.15}) {
-    detail::OutlierEjection policy{OutlierOptions{}, std::make_unique<RoundRobin>()};
-    ASSERT_TRUE(policy.set_endpoints(list_.specs).ok());
-    detail::RandomNumbers random{7};
-    double sum = 0;
-    constexpr int kCalls = 3'000'000;
-    for (int call = 0; call < kCalls; ++call) {
-      now_ += std::chrono::microseconds{100};
-      const std::optional<std::uint32_t> index = policy.pick({.now = now_});
-      ASSERT_TRUE(index);
-      policy.begun(*index, now_);
-      const bool fails = random.between(0, 1) < share;
-      policy.ended(*index, {now_, fails ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration::zero()});
-      sum += static_cast<double>(policy.ejected());
-    }
-    EXPECT_LT(sum / kCalls, 0.5) << "mean of ejected servers when " << share << " of all calls fail";
-  }
+  for (const double share : {0.05, 0.1, 0.15})
+    EXPECT_LT(mean_of_ejected(share, 3'000'000, std::chrono::microseconds{100}), 0.5)
+        << share << " of calls fail";
 }
 
 TEST_F(Ejections, EndByNoCallThatBeganBeforeThem) {

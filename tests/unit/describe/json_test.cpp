@@ -343,7 +343,7 @@ TEST(Json, AdditionsAreNullOrMissing) {
   expect_refused<Grown>(
       R"([{"note":5,"id":7}])",
       R"(value[0].note: a string, or {"base64": "..."} for bytes that are no UTF-8, is expected)");
-  // Those that the description does not know are left out.
+  // The JSON text has no values of fields that the description does not contain.
   EXPECT_EQ(json_of(described<std::uint32_t>(), encoded(std::uint32_t{7}, Compatible<std::string>{"n"})),
             "[7]");
 }
