@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+from awaitables import droppable
 from awaited_options import awaited
 from changed_sources import Change, change_of, choose, includers_of, said_something
 from compiled_alone import complaint_about, concerned, source_whose_flags_fit
@@ -118,6 +119,31 @@ class AwaitedOptions(unittest.TestCase):
     def test_are_those_of_functions_that_give_something_to_await(self) -> None:
         names = {"CallOptions", "BroadcastOptions", "HandlerOptions", "LoopOptions"}
         self.assertEqual(awaited(TAKERS, names), {"CallOptions", "BroadcastOptions"})
+
+
+AWAITABLES = """
+class [[nodiscard]] Kept : private Waiter {
+  bool await_ready() { return false; }
+};
+class Dropped : private Waiter {
+  class [[nodiscard("say so")]] Inside {
+    bool await_ready();
+  };
+  struct Forgotten {
+    void await_suspend() { if (true) {} }
+    bool await_ready();
+  };
+  void other() {}
+  void operator co_await() & = delete;
+};
+/// Not await_ready().
+class Plain {};
+"""
+
+
+class Awaitables(unittest.TestCase):
+    def test_that_the_compiler_lets_a_user_drop_are_found(self) -> None:
+        self.assertEqual(droppable(AWAITABLES), {"Dropped", "Forgotten"})
 
 
 COMMENTS = """

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import awaitables
 import awaited_options
 import capabilities
 import front_door
@@ -205,6 +206,7 @@ RULES = {
     "doc_comments_have_subjects": doc_comments_have_subjects,
     "plain_english": plain_english.problems,
     "no_machine_paths": no_machine_paths,
+    "awaitables": awaitables.problems,
     "awaited_options": awaited_options.problems,
     "swept_options": swept_options.problems,
     "capabilities": capabilities.problems,

@@ -55,7 +55,7 @@ class Fanout : private Completion {
 
 /// Suspends the parent over a Fanout. `start_all(scope)` starts the tasks under the parent's scope.
 template <typename Start>
-class FanoutAwaiter {
+class [[nodiscard]] FanoutAwaiter {
  public:
   FanoutAwaiter(Fanout& fanout, Start& start_all) noexcept : fanout_(fanout), start_all_(start_all) {}
 

@@ -194,7 +194,7 @@ class [[nodiscard("a Task does nothing until it is awaited")]] Task : public det
     if (coroutine_) std::exchange(coroutine_, nullptr).destroy();
   }
 
-  class Awaiter {
+  class [[nodiscard]] Awaiter {
    public:
     explicit Awaiter(std::coroutine_handle<promise_type> child) noexcept : child_(child) {}
 

@@ -51,7 +51,7 @@ class [[nodiscard("a call is made when it is awaited: co_await fleet.call<f>(...
   void operator co_await() & = delete;
 
  private:
-  class Awaiter {
+  class [[nodiscard]] Awaiter {
    public:
     explicit Awaiter(Calling calling) noexcept : calling_(std::move(calling)) {}
 

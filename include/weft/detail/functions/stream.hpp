@@ -46,7 +46,7 @@ class StreamRun;
 /// Awaited by `co_yield item`: continues when the item and its attachment are on their way. When the stream
 /// takes no more items the coroutine does not continue; StreamRun drops it.
 template <typename T>
-class YieldItem final : Ready {
+class [[nodiscard]] YieldItem final : Ready {
  public:
   /// Both outlive the await; `attachment` is taken, and null when there is none.
   YieldItem(StreamPromise<T>& promise, const T& item, Attachment* attachment = nullptr) noexcept

@@ -169,7 +169,7 @@ class WorkerJobOf final : public WorkerJobGiving<WorkerResult<F, Args...>> {
 };
 
 /// The loop's side of a WorkerJob, in the frame of the coroutine that awaits it.
-class WorkerAwait : private CancelListener {
+class [[nodiscard]] WorkerAwait : private CancelListener {
  public:
   /// `job` belongs to this; null when there was no memory for it.
   WorkerAwait(WorkerPool& pool, WorkerJob* job) noexcept;

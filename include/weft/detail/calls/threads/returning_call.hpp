@@ -48,7 +48,7 @@ class ReturningCall final : public CallErrand {
 
 /// The type-independent part of an awaited ReturningCall. Cancel: at once, and the call is cancelled on its
 /// loop; if the call uses memory of the caller's, the coroutine waits until it is returned.
-class ReturningAwaiter : private CancelListener {
+class [[nodiscard]] ReturningAwaiter : private CancelListener {
  public:
   /// `call` is null when it could not be made, because of `failure`.
   ReturningAwaiter(std::unique_ptr<ReturningCall, CallErrand::Release> call, Status failure) noexcept

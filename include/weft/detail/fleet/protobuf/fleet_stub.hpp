@@ -36,7 +36,7 @@ class KeptMessage {
 
 /// Waits for a call of a fleet, and gives what the caller of a stub wants of its answer.
 template <typename Request, typename Response, bool kInto, weft::detail::Returns kReturns>
-class FleetCallAwaiter {
+class [[nodiscard]] FleetCallAwaiter {
   static constexpr bool kGivesAnswer = kReturns == weft::detail::Returns::kAnswer;
   using Value = std::conditional_t<kInto, void, Response>;
   using Outcome = std::conditional_t<kGivesAnswer, Result<Answer<Value>>, Result<Value>>;
