@@ -37,6 +37,16 @@ struct Counter {
 };
 struct DerivedCounter : Counter {};
 
+/// Its functions are for objects that have a name.
+struct Tally {
+  int total = 0;
+  int add(int number) & { return total += number; }
+  int subtract(int number) & noexcept { return total -= number; }
+  int read() const& { return total; }
+  int read_again() const& noexcept { return total; }
+  Task<int> add_later(int number) & { co_return total += number; }
+};
+
 /// Keeps every Reply that it is given, and answers when the test says.
 struct Desk {
   std::vector<std::pair<int, Reply<int>>> open;
@@ -151,6 +161,20 @@ TEST_F(Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
   EXPECT_EQ((call<method<twice, "math/double">>(caller, 4).value()), 8);
   EXPECT_EQ((call<method<&Counter::add, "counter/add">>(caller, 4).value()), 7);
   EXPECT_EQ((call<remote<"math/double", int(int)>>(caller, 5).value()), 10) << "known by name alone";
+}
+
+TEST_F(Handlers, MayBeMembersForLvalues) {
+  Tally tally;
+  Server& server = serve({.threads = 1}, [&](Server& its) {
+    its.register_handler<&Tally::add, &Tally::subtract, &Tally::read, &Tally::read_again, &Tally::add_later>(
+        &tally);
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<&Tally::add>(caller, 7).value(), 7);
+  EXPECT_EQ(call<&Tally::subtract>(caller, 2).value(), 5);
+  EXPECT_EQ(call<&Tally::add_later>(caller, 3).value(), 8);
+  EXPECT_EQ(call<&Tally::read>(caller).value(), 8);
+  EXPECT_EQ(call<&Tally::read_again>(caller).value(), 8);
 }
 
 TEST_F(Handlers, SeveralAreRegisteredByOneCall) {

@@ -44,9 +44,11 @@ class FunctionServer {
                   "operator, without `auto` among its parameters; for a function write "
                   "register_handler<weft::method<function, \"name\">>()");
     if constexpr (FunctionObject<F>) {
-      auto owned = std::make_shared<OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
-      using Handler = HandlerOf<&Function::operator()>;
-      self().register_method(Handler::named_entry(owned->name, &owned->function, options), owned);
+      if constexpr (explain_handler<&Function::operator(), HandlerName::kGiven>()) {
+        auto owned = std::make_shared<OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
+        using Handler = HandlerOf<&Function::operator()>;
+        self().register_method(Handler::named_entry(owned->name, &owned->function, options), owned);
+      }
     }
   }
 

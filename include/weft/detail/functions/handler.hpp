@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -446,20 +447,24 @@ template <typename... Arguments>
 consteval bool explain_decoded(std::tuple<Arguments...>*) {
   return (codec_detail::explain<codec_detail::decode_problem<Arguments, Arguments>>() && ...);
 }
-/// Fails to compile with the reason in words when `M` cannot be served.
-template <auto M>
+enum class HandlerName : std::uint8_t { kOfFunction, kGiven };
+/// Fails to compile with the reason in words when `M` cannot be served. One function, because compilers list
+/// each that lies between the user's line and the reason.
+template <auto M, HandlerName kName = HandlerName::kOfFunction>
 consteval bool explain_handler() {
   if constexpr (!explain_callable<M>()) {
     return false;
   } else if constexpr (!explain_parameters<MethodTraits<M>>(typename MethodTraits<M>::AsDeclared{})) {
     return false;
-  } else if constexpr (MethodTraits<M>::name.empty()) {  // a name that cannot be shared is reported here
-    return false;
   } else if constexpr (!explain_types(typename MethodTraits<M>::Arguments{},
                                       decltype(result_types<typename MethodTraits<M>::Result>()){})) {
     return false;
+  } else if constexpr (!explain_decoded(static_cast<typename MethodTraits<M>::Arguments::Tuple*>(nullptr))) {
+    return false;
+  } else if constexpr (kName == HandlerName::kOfFunction) {
+    return !MethodTraits<M>::name.empty();  // a name that cannot be shared is reported here
   } else {
-    return explain_decoded(static_cast<typename MethodTraits<M>::Arguments::Tuple*>(nullptr));
+    return true;
   }
 }
 /// A handler that needs no object.

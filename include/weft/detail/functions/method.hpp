@@ -258,12 +258,16 @@ consteval bool explain_types(TypeList<Arguments...>, codec_detail::Types<Results
 /// two.
 template <auto M>
 consteval bool explain_callable() {
+  constexpr bool kIsFunction = std::is_member_function_pointer_v<decltype(M)> ||
+                               std::is_function_v<std::remove_pointer_t<decltype(M)>>;
   static_assert(
-      Callable<M>,
+      Callable<M> || kIsFunction,
       "weft cannot serve or call this: it is no function. A lambda has no name, so give it one: "
       "server.register_handler(\"name\", [](int number) { ... }), and client.call<weft::remote<\"name\", "
-      "int(int)>>(1). Functions that are volatile, that are called on an rvalue (&&), or that take any "
-      "arguments (...) cannot be served");
+      "int(int)>>(1)");
+  static_assert(Callable<M> || !kIsFunction,
+                "weft cannot serve or call this function: it is volatile, is called on an rvalue (&&), or "
+                "takes any arguments (...)");
   return Callable<M>;
 }
 template <auto M>
