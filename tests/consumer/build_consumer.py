@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+MIXED = "compiled_with_GLIBCXX_DEBUG_as_the_weft_library_was_not"
 
 
 def run(*command: object, **options: object) -> str:
@@ -41,8 +42,18 @@ def with_pkg_config(prefix: pathlib.Path, work: pathlib.Path, compiler: str) -> 
     environment = {**os.environ, "PKG_CONFIG_PATH": str(description.parent)}
     flags = run("pkg-config", "--cflags", "--libs", "weft", env=environment).split()
     program = work / "consumer"
-    run(compiler, "-std=c++20", PROJECT / "main.cpp", "-o", program, *flags)
+    command = [compiler, "-std=c++20", PROJECT / "main.cpp", "-o", program, *flags]
+    told_of_other_containers(command)
+    run(*command)
     return program
+
+
+def told_of_other_containers(command: list[object]) -> None:
+    """A program with _GLIBCXX_DEBUG, which the library was compiled without, does not link; the linker names the reason."""
+    words = [str(word) for word in [*command, "-D_GLIBCXX_DEBUG"]]
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode == 0 or MIXED not in done.stdout:
+        sys.exit(f"a program with _GLIBCXX_DEBUG links, or nothing names {MIXED}:\n{done.stdout}")
 
 
 def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, *options: str) -> int:
