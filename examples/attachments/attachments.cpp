@@ -21,7 +21,7 @@ std::uint64_t capitals(weft::CallContext& context) {
 // end: handler
 
 // begin: mirror
-/// Sends back what it was sent.
+/// Sends the attachment of the request back.
 void mirror(weft::CallContext& context) {
   context.set_attachment(context.take_attachment());
 }

@@ -49,7 +49,7 @@ class Store {
   }
 
  private:
-  /// Place of one block, which is free when nobody holds it: the store, or an answer that is leaving.
+  /// Memory of one block. It is free when neither the store nor an unsent answer holds a reference.
   class Place {
    public:
     explicit Place(Store& store) : store_(store), number_(store.free_.back()) { store.free_.pop_back(); }

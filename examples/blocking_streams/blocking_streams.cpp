@@ -16,7 +16,7 @@ void primes(weft::BlockingWriter<int>& found, int below) {
   for (int number = 2; number < below; ++number) {
     bool is_prime = true;
     for (int by = 2; by * by <= number && is_prime; ++by) is_prime = number % by != 0;
-    if (is_prime && !found.write(number)) return;  // nobody reads any more
+    if (is_prime && !found.write(number)) return;  // the client has stopped reading
   }
 }
 // end: handler

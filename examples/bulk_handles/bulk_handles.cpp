@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bulk handle names memory of a server: it travels inside messages, and whoever has it reads and writes
-// there, as far as it goes and until it is revoked.
+// A bulk handle refers to memory of a server. Messages carry the handle, and its owner reads and writes the
+// memory within the bounds of the handle until the server revokes it.
 #include <chrono>
 #include <cstdio>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to stop waiting for an answer. Each time the server is told, and its handler hears of it.
+// Ways to stop waiting for an answer. In each case the client notifies the server, which cancels the handler.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -40,7 +40,7 @@ class Device {
 };
 
 // begin: listener
-/// Tells the device to end early when nobody wants its read any more.
+/// Stops the device when the read is cancelled.
 class AbortsRead final : public weft::CancelListener {
  public:
   explicit AbortsRead(Device& device) : device_(device) {}
@@ -53,7 +53,7 @@ class AbortsRead final : public weft::CancelListener {
 weft::Task<weft::Result<std::string>> read_block(Device& device) {
   AbortsRead aborts{device};
   weft::CancelScope* const scope = co_await weft::this_cancel_scope();
-  if (scope != nullptr) {  // somebody may cancel this coroutine
+  if (scope != nullptr) {  // this coroutine can be cancelled
     if (scope->cancelled()) co_return to_status(scope->reason());
     scope->add(aborts);
   }
@@ -129,7 +129,7 @@ weft::Task<int> ask(weft::Client& client) {
   // begin: drop
   {
     auto dropped = client.start<&Sleeper::sleep_long>();
-  }  // nobody will ask for its answer
+  }  // dropping the Call cancels it
   // end: drop
 
   for (int interrupted = 0; interrupted < 3;) {

@@ -41,7 +41,7 @@ weft::Task<void> talk(weft::Client& client) {
     auto answer = co_await stream.next();
     if (answer) std::printf("%s\n", answer->c_str());
   }
-  stream.end_writing();  // the handler's reader sees the end; what it says then is still read
+  stream.end_writing();  // the handler's reader sees the end; items that the handler sends later still arrive
   while (auto answer = co_await stream.next()) std::printf("%s\n", answer->c_str());
   if (!stream.status().ok()) std::printf("%s\n", stream.status().to_string().c_str());
 }

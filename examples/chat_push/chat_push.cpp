@@ -22,13 +22,13 @@ struct Room {
 
   void join(weft::CallContext& context, std::string_view name) { context.peer().set_tag(name); }
 
-  // Every client that is there sees it, this one too.
+  // All connected clients receive the text, the caller too.
   weft::Task<std::size_t> say(weft::CallContext& context, std::string text) {
     const std::string from = context.peer().tag();
     auto outcome = co_await server->peers().broadcast<&Screen::show>(from, text);
     co_return outcome.ok() ? outcome->answered : 0;
   }
-  // One is asked, and its answer is the answer.
+  // Asks one client, and returns its answer.
   weft::Task<weft::Result<bool>> ask(std::string name, std::string question) {
     auto found = server->peers().find(name);
     if (found.empty())

@@ -40,7 +40,7 @@ int main() {
   weft::PoolOptions options;
   options.connections_max = 8;
   options.client.call_timeout = std::chrono::seconds{10};
-  weft::ConnectionPools pools{*loop, options};  // main owns them; whoever asks for an address gets its pool
+  weft::ConnectionPools pools{*loop, options};  // owned by main; gives one pool for each address
   weft::ConnectionPool& pool = pools.at(url);
   // end: pools
 

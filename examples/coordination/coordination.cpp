@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines of one loop that wait for each other: one at a time, so many at a time, a queue, an event.
+// Coroutines of one loop that wait for each other: a mutex, a semaphore, a channel, an event.
 #include <cstdio>
 #include <map>
 #include <optional>

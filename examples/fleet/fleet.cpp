@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One client of several servers: calls go round those that fail, and some ask all, or most, of them.
+// One client of several servers. Calls avoid servers that fail; some calls go to all servers, or to a quorum.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -66,7 +66,7 @@ weft::FleetOptions by_key(std::string name) {
   weft::FleetOptions options;
   options.name = std::move(name);
   options.balancing = std::make_unique<weft::ConsistentHash>();
-  options.outliers = weft::OutlierOptions{.failures_in_a_row = 3};  // or nullopt: nobody is left out
+  options.outliers = weft::OutlierOptions{.failures_in_a_row = 3};  // or nullopt: no server is ejected
   return options;
 }
 

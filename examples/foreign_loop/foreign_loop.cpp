@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft inside somebody else's event loop: its descriptor says when it wants a turn.
+// Weft inside another event loop, which polls the descriptor of Weft's loop and runs a turn when it is
+// readable.
 #include <poll.h>
 
 #include <cstdio>

@@ -21,7 +21,7 @@ struct User {
   std::string name;
 };
 
-/// Lets nobody pass without a token, before an attachment has arrived.
+/// Refuses calls without a token, before an attachment arrives.
 class CheckToken final : public weft::ServerInterceptor {
  public:
   weft::Status before(weft::IncomingCall& call) override {

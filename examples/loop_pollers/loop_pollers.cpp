@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A storage library that wants to be asked for what is done, as SPDK does, on each loop of a server; and a
-// slow library that blocks, on threads beside them.
+// A storage library whose completions are polled, like SPDK, on each loop of a server, and a slow library
+// that blocks, on worker threads.
 #include <cstdio>
 #include <deque>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <weft/weft.hpp>
 
 // begin: poller
-/// Queue of a device. One thread may use it, and nobody is told when a read is done: it has to be asked.
+/// Queue of a device. One thread may use it. It does not notify of completed reads: they must be polled.
 class DeviceQueue final : public weft::Poller {
  public:
   weft::Task<std::string> read(int block) {

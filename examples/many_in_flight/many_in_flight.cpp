@@ -24,7 +24,7 @@ weft::Task<long> sum_of_squares(weft::Client& client, int count) {
 // end: start
 
 // begin: spawn
-/// One of many coroutines, each of which makes one call after the other.
+/// One of many coroutines. Each makes its calls one after the other.
 weft::Task<void> worker(weft::Client* client, int first, long* sum) {
   for (int i = first; i < first + 10; ++i) {
     auto answer = co_await client->call<square>(i);

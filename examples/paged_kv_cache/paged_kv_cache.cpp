@@ -9,7 +9,7 @@
 constexpr std::size_t kPageBytes = 64 * 1024;
 
 // begin: cache
-/// Pages of a node, some of which belong to each sequence. All of it belongs to one loop.
+/// Pages of a node. Each page in use belongs to one sequence. Thread: one loop's.
 class Cache {
  public:
   explicit Cache(std::size_t pages) : memory_(pages * kPageBytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks on three replicas: a write counts when two of them have it, a read asks two and takes the newer
-// answer, so that any one of them may be gone. Each replica is a process of its own, which is killed, and
-// comes back with what it had.
+// Blocks on three replicas. A write succeeds when two replicas have it, and a read asks two and takes the
+// newer answer, so that one replica may fail. Each replica is a process. The example kills each process and
+// restarts it with its file.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -45,7 +45,8 @@ class Replica {
   Block get(std::uint64_t number) { return blocks_[number]; }
 
  private:
-  /// A record that is not whole is what the process died of writing; nobody was told that it is kept.
+  /// Reads the complete records and cuts off the rest. The process died while it wrote an incomplete record,
+  /// so it had not confirmed that write.
   void load() {
     std::uint64_t number = 0;
     std::size_t size = 0;
@@ -163,7 +164,7 @@ int main(int argc, char** argv) {
   auto loop = weft::Loop::create().value();
   weft::FleetClient fleet{*loop, std::move(options)};
 
-  // Each replica is killed in turn, while blocks are written, and comes back without what it missed.
+  // Kills each replica in turn, writes blocks meanwhile, and restarts it without these blocks.
   bool right = true;
   std::uint64_t version = 0;
   for (std::size_t gone = 0; gone < kReplicas; ++gone) {

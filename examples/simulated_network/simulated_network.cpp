@@ -58,7 +58,7 @@ int main() {
   // begin: faults
   library.set_outgoing({.latency = 300ms, .bytes_per_second = 1'000'000, .loss = 0.01});
   call_and_wait();
-  library.set_side(1);  // nobody on side 0 reaches it
+  library.set_side(1);  // hosts of side 0 cannot reach it
   call_and_wait();
   library.set_side(0);
   library.crash();

@@ -11,7 +11,7 @@ int add(int a, int b) {
   return a + b;
 }
 
-// A declaration is all that a client needs: where a function is defined is the server's business.
+// A client needs only the declaration of a function. The server has the definition.
 std::string greet(std::string_view name);
 
 // begin: first

@@ -47,7 +47,7 @@ int serve_and_call(const std::string& folder) {
                               weft::make_transports({.tls = of_client(folder)})};
   auto before = client.call<echo>("before");
   if (!before.ok()) return fail(before.status());
-  // New handshakes take what is in the files now, and the client's connection goes on.
+  // New handshakes use the new contents of the files. The client's connection stays open.
   if (weft::Status read = credentials->reload(); !read.ok()) return fail(read);
   auto after = client.call<echo>("after");
   if (!after.ok()) return fail(after.status());

@@ -8,7 +8,7 @@
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // begin: handler
-/// Gives so many bytes, at no more than 200 MiB a second.
+/// Sends `bytes` bytes, at most 200 MiB a second.
 void give(weft::CallContext& context, std::uint64_t bytes) {
   context.set_attachment(weft::Buffer::try_allocate(bytes).value());
   context.set_attachment_rate(200 * kMiB);
@@ -87,7 +87,7 @@ weft::Task<int> ask(weft::Client& client) {
       },
       kMiB);
   auto half = co_await weft::with_scope(enough, client.call<give>(landing, memory.size()));
-  // Nothing writes to `memory` any more: what has landed is there, and the rest is not sent.
+  // `memory` is written no more: it has the bytes that arrived, and the server does not send the rest.
   std::printf("%s, with %s here\n", half.ok() ? "it came whole" : "given up",
               progress.received() < memory.size() ? "a part" : "all");
   // end: gives_up

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A counter and a lock in somebody else's memory. Two workers of one loop stand for two processes.
+// A counter and a lock in the memory of a peer. Two workers of one loop represent two processes.
 #include <cstdio>
 #include <cstring>
 #include <weft/ucx.hpp>

@@ -31,7 +31,7 @@ weft::Task<> serve_one(ucx::Worker& server, ucx::Listener& listener) {
 // begin: connect
 weft::Task<> greet(ucx::Worker& client, const sockaddr_storage& at) {
   auto to = ucx::Endpoint::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof(sockaddr_in));
-  if (!to.ok()) co_return;                // who is not there shows later, by on_error
+  if (!to.ok()) co_return;                // on_error reports a missing peer later
   auto connected = co_await to->flush();  // nothing of some length is sent before it
   if (!connected.ok()) co_return;
   const auto hello = ucx::Memory::copy_of(weft::as_bytes("hello"));

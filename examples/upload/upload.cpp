@@ -19,7 +19,7 @@ weft::Task<weft::Result<Stored>> store(weft::Reader<std::string>& lines, std::st
     ++stored.lines;
     stored.bytes += line->size();
   }
-  // The caller gave up, or its connection was lost: what came is not the whole.
+  // The caller cancelled, or its connection was lost: the items are incomplete.
   if (!lines.status().ok()) co_return lines.status();
   co_return stored;
 }

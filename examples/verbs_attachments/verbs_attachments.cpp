@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attachments that nobody copies: the client's RDMA device fetches them out of the server's memory, into the
-// client's. Over a transport that cannot do so, the same program works, and copies.
+// Attachments without a copy: the client's RDMA device reads them from the server's memory into the client's.
+// Over other transports the same program works, and copies.
 #include <algorithm>
 #include <cstdio>
 #include <vector>

@@ -11,7 +11,7 @@ namespace verbs = weft::verbs;
 // begin: serve
 weft::Task<> serve(verbs::SharedReceiveQueue& receives, verbs::MemoryRegion& memory,
                    const verbs::QueuePair& first) {
-  // Whoever sends takes the oldest receive; which connection it was is in the result.
+  // A message takes the oldest receive of the queue; its result names the connection.
   auto one = receives.receive(memory.slice(0, 64));
   auto other = receives.receive(memory.slice(64, 64));
   auto came_first = co_await std::move(one);
