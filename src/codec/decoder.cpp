@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/codec/decoder.hpp"
 
+#include <exception>
+#include <new>
 #include <string>
 
 namespace weft::detail::codec_detail {
@@ -42,6 +44,20 @@ const char* describe(DecodeFault fault) {
 }
 
 }  // namespace
+
+Status failure_of_decoding() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
+  } catch (const std::exception& exception) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec,
+            [&] { return std::string{"decoding the result of a call threw: "} + exception.what(); }};
+  } catch (...) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec,
+            "decoding the result of a call threw something that is no std::exception"};
+  }
+}
 
 Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value) {
   const auto text = [&] {

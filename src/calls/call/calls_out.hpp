@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "calls/call/exchange_table.hpp"
 #include "calls/call/standing_end.hpp"
@@ -66,6 +67,22 @@ class CallsOut : private Ready {
   /// Copies the unsent rest, so that the caller's memory is no longer read. If there is no memory for the
   /// copy, closes the connection with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);
+
+  /// Marks the time in which frames in `chunk` are taken.
+  class Receiving {
+   public:
+    Receiving(CallsOut& out, const ChunkRef& chunk) noexcept
+        : out_(out), before_(std::exchange(out.received_in_, &chunk)) {}
+    Receiving(const Receiving&) = delete;
+    Receiving& operator=(const Receiving&) = delete;
+    ~Receiving() { out_.received_in_ = before_; }
+
+   private:
+    CallsOut& out_;
+    const ChunkRef* const before_;
+  };
+  /// Returns the chunk of the frames that are being taken, if any.
+  const ChunkRef* received_in() const noexcept { return received_in_; }
 
   void on_answer(const Frame& frame, const ChunkRef& chunk) {
     if (frame.header.attachment_bytes != 0) [[unlikely]] {
@@ -137,6 +154,8 @@ class CallsOut : private Ready {
   std::unique_ptr<StandingEnd> standing_end_;
   /// The exchange with an attachment that is being received; null when it is no longer wanted.
   const Exchange* landing_ = nullptr;
+  /// Null outside of Receiving.
+  const ChunkRef* received_in_ = nullptr;
 };
 
 }  // namespace weft::detail

@@ -259,6 +259,10 @@ void PendingCall::give_up(Status why) noexcept {
   fail(std::move(why));
 }
 
+const ChunkRef* PendingCall::received_in() const noexcept {
+  return out_->received_in();
+}
+
 bool PendingCall::forget_details() noexcept {
   if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return false;
   request_.details = nullptr;

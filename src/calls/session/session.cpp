@@ -256,6 +256,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since) {
   in_.begin_batch(held_since);
+  const CallsOut::Receiving receiving{out_, chunk};
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kAnswer) {
       out_.on_answer(frames[i], chunk);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "weft/detail/calls/terms/chunk_keeping.hpp"
 #include "weft/detail/coro/task.hpp"
 
 namespace weft::detail {
@@ -12,6 +13,14 @@ void KeptBody::copy(Bytes bytes) {
   auto* const copied = static_cast<std::byte*>(detail::allocate_frame(bytes.size()));
   std::memcpy(copied, bytes.data(), bytes.size());
   bytes_ = {copied, bytes.size()};
+}
+
+void KeptBody::keep(Bytes bytes, const ChunkRef* received_in) {
+  if (received_in != nullptr && *received_in && may_be_looked_at_in(bytes, **received_in)) {
+    hold(*received_in, bytes);
+  } else {
+    copy(bytes);
+  }
 }
 
 KeptBody::~KeptBody() {

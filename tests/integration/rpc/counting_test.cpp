@@ -4,6 +4,8 @@
 
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 #include <weft/weft.hpp>
 
@@ -32,6 +34,10 @@ Task<Payload> echo_after_a_turn(CallContext&, Payload payload) {
 }
 std::uint64_t echo_with_context(CallContext& context, std::uint64_t number) {
   return context.deadline().is_infinite() ? 0 : number + 1;
+}
+
+std::string_view echo_text(std::string_view text) {
+  return text;
 }
 
 using Count = testing::SteadyCalls<testing::heap_allocations, testing::kernel_calls>;
@@ -84,6 +90,33 @@ Task<void> call_a_lambda(Client* client, Count* count) {
   }
 }
 
+constexpr std::size_t kTextBytes = 12 * 1024;
+
+Task<void> call_into_one_value(Client* client, Count* count) {
+  const std::string text(kTextBytes, 't');
+  std::string value;
+  while (count->more()) {
+    Result<void> read = co_await client->call<echo_text>(text).into(value);
+    count->end_one(read.ok() && value == text);
+  }
+}
+
+Task<void> look_again_and_again(Client* client, Count* count) {
+  const std::string text(kTextBytes, 't');
+  while (count->more()) {
+    Result<Received<std::string_view>> seen = co_await client->call<echo_text>(text).view();
+    count->end_one(seen.ok() && **seen == text);
+  }
+}
+
+Task<void> call_for_new_values(Client* client, Count* count) {
+  const std::string text(kTextBytes, 't');
+  while (count->more()) {
+    Result<std::string> answer = co_await client->call<echo_text>(text);
+    count->end_one(answer.ok() && *answer == text);
+  }
+}
+
 class CountedCalls : public ::testing::Test {
  protected:
   CountedCalls() {
@@ -91,6 +124,7 @@ class CountedCalls : public ::testing::Test {
     server_.register_handler<echo_in_coroutine>();
     server_.register_handler<echo_after_a_turn>();
     server_.register_handler<echo_with_context>();
+    server_.register_handler<echo_text>();
     server_.register_handler("lambda",
                              [add = std::uint64_t{1}](std::uint64_t number) { return number + add; });
     server_.start().value();
@@ -138,6 +172,16 @@ TEST_F(CountedCalls, OneAtATimeAllocateNothing) {
 TEST_F(CountedCalls, OfLambdasAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
   EXPECT_EQ(count(256, call_a_lambda).growth(kAllocations), 0u);
+}
+TEST_F(CountedCalls, IntoAValueOfTheCallerAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(16, call_into_one_value).growth(kAllocations), 0u);
+}
+TEST_F(CountedCalls, WhoseResultIsLookedAtWhereItWasReceivedAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(1, look_again_and_again).growth(kAllocations), 0u);
+  EXPECT_GE(count(1, call_for_new_values).growth(kAllocations), Count::kCounted)
+      << "a result in a string of its own allocates it: otherwise nothing was counted";
 }
 TEST_F(CountedCalls, TwoAtOnceAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";

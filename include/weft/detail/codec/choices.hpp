@@ -11,6 +11,7 @@
 
 #include "weft/detail/codec/decoder.hpp"
 #include "weft/detail/codec/encoder.hpp"
+#include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/codec/schema.hpp"
 
 /// Values that begin with a byte which says what follows: optional, unique_ptr, variant, Result.
@@ -30,9 +31,15 @@ struct Codec<T, Kind::kOptional> {
   static bool decode(Decoder& from, T& out) {
     bool present;
     if (!from.read(present)) return false;
-    if (present) return from.read(out.emplace());
-    out.reset();
-    return true;
+    if (!present) {
+      out.reset();
+      return true;
+    }
+    // An existing value keeps its memory; hooks of the user get only fresh objects.
+    if constexpr (!finds_hook<typename T::value_type, 0>()) {
+      if (out) return from.read(*out);
+    }
+    return from.read(out.emplace());
   }
   static constexpr void append_schema(auto& to) {
     to.template type<typename T::value_type>();

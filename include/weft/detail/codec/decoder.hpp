@@ -160,6 +160,9 @@ namespace codec_detail {
 
 /// The failure for a `fault` at byte `offset` of a message of `size` bytes, in value number `value` (from 0).
 [[gnu::cold]] Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value);
+/// Returns the failure of a call for an exception thrown while its result was decoded. Call only within a
+/// catch block.
+[[gnu::cold]] Status failure_of_decoding() noexcept;
 
 /// Returns true if `rest`, the end of a message, is a list of additions: each a u32 length and as many bytes,
 /// or kAbsent; the last one must not be absent. Takes no Decoder, so that the one in decode_from() can stay

@@ -7,6 +7,7 @@
 
 #include "weft/detail/codec/decoder.hpp"
 #include "weft/detail/codec/encoder.hpp"
+#include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/codec/schema.hpp"
 
 /// Strings, and everything that is a count of elements:
@@ -156,9 +157,19 @@ struct Codec<T, Kind::kSequence> {
     }
     return true;
   }
+  /// True if existing elements are decoded into, so that they keep their memory. Hooks of the user get
+  /// only fresh objects.
+  static consteval bool decodes_into_elements() {
+    return kNests<Element> && !finds_hook<Element, 0>() && requires(T& c) {
+      c.pop_back();
+      requires std::is_same_v<decltype(*c.begin()), Element&>;
+    };
+  }
+
   static bool decode_each(Decoder& from, T& out, std::uint32_t count) {
     constexpr std::size_t kBytes = sizeof(Element) + (kIsNodes ? CodecLimits::kNodeOverheadBytes : 0);
-    out.clear();
+    constexpr bool kIntoElements = decodes_into_elements();
+    if constexpr (!kIntoElements) out.clear();
     if constexpr (kIsDeque) {
       if (!from.charge(kDequeBytes)) return false;
     }
@@ -167,7 +178,14 @@ struct Codec<T, Kind::kSequence> {
     }
     if constexpr (requires { out.reserve(count); }) out.reserve(from.reservation(count, sizeof(Element)));
     if (kNests<Element> && !from.enter()) return false;
-    for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t i = 0;
+    if constexpr (kIntoElements) {
+      while (out.size() > count) out.pop_back();
+      for (auto at = out.begin(); at != out.end(); ++at, ++i) {
+        if (!from.read(*at)) return false;
+      }
+    }
+    for (; i < count; ++i) {
       if constexpr (std::is_same_v<Element, bool>) {
         bool element;
         if (!from.read(element)) return false;

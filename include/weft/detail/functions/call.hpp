@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -19,29 +18,16 @@
 #include "weft/detail/codec/hooks.hpp"
 #include "weft/detail/coro/awaited_first.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/functions/codec_answer.hpp"
 #include "weft/detail/functions/encoded_ahead.hpp"
 #include "weft/detail/functions/method.hpp"
+#include "weft/detail/functions/received.hpp"
 #include "weft/detail/functions/views.hpp"
 #include "weft/detail/runtime/late_end.hpp"
 
 namespace weft {
 
 namespace detail {
-
-/// Type that a caller gets for a result that the handler returns as a view: a client has no request to
-/// point into.
-template <typename T>
-struct OwnedResult {
-  using Type = T;
-};
-template <>
-struct OwnedResult<std::string_view> {
-  using Type = std::string;
-};
-template <typename T, std::size_t N>
-struct OwnedResult<std::span<T, N>> {
-  using Type = std::vector<std::remove_const_t<T>>;
-};
 
 /// Says how an argument that was given as `Given` is kept until it is encoded as `Parameter`.
 template <typename Parameter, typename Given>
@@ -152,56 +138,6 @@ struct ResultOfCall {
 template <auto M>
 using ResultOfMethod = typename ResultOfCall<M>::Type;
 
-/// Reads an answer by the codec.
-template <typename R>
-class CodecAnswer {
-  static_assert(!holds_view<R>,
-                "weft cannot make this call: its result holds views, and the answer that they would show is "
-                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
-                "it by its key with such a type: weft::remote<\"key\", R(...)>");
-
- public:
-  using Value = R;
-  /// read() runs code of the user's.
-  static constexpr bool kReadsByHooks = runs_hooks<R>();
-
-  void read(Bytes body, Status& failure) noexcept {
-    try {
-      DecodeArena arena;
-      Result<void> decoded = decode(body, arena);
-      if (!decoded.ok()) [[unlikely]] {
-        failure = std::move(decoded).status();
-      }
-    } catch (const std::bad_alloc&) {
-      failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
-    } catch (const std::exception& exception) {  // a hook of the user's
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
-                 [&] { return std::string{"decoding the result of a call threw: "} + exception.what(); }};
-    } catch (...) {
-      failure = {StatusCode::kInvalidArgument, Layer::kCodec,
-                 "decoding the result of a call threw something that is no std::exception"};
-    }
-  }
-
-  auto&& take()
-    requires(!std::is_void_v<R>)
-  {
-    return std::move(*value_);
-  }
-
- private:
-  Result<void> decode(Bytes body, DecodeArena& arena) {
-    if constexpr (std::is_void_v<R>) {
-      return decode_from(body, arena);
-    } else {
-      return decode_from(body, arena, value_.emplace());
-    }
-  }
-
-  struct Nothing {};
-  std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
-};
-
 template <typename List>
 inline constexpr bool arguments_may_have_runs = false;
 template <typename... Parameters>
@@ -212,18 +148,40 @@ inline constexpr bool arguments_run_hooks = false;
 template <typename... Parameters>
 inline constexpr bool arguments_run_hooks<TypeList<Parameters...>> = runs_hooks<Parameters...>();
 
-/// The arguments and the result of one call of `M`, by the codec. Arguments that were given as lvalues are
-/// referred to until the call has ended.
-template <auto M, typename... Given>
-class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
+/// The arguments of one call of `M`, and its result, which `Reader` decodes. Arguments that were given as
+/// lvalues are referred to until the call has ended.
+template <auto M, AnswerReader Reader, typename... Given>
+class BodyReadBy final : public Reader {
   static constexpr bool kMayHaveRuns = arguments_may_have_runs<typename MethodTraits<M>::Arguments>;
   static constexpr bool kRunsHooks = arguments_run_hooks<typename MethodTraits<M>::Arguments>;
 
  public:
   template <typename... Arguments>
     requires(sizeof...(Arguments) == sizeof...(Given))
-  explicit CodecBody(std::in_place_t, Arguments&&... arguments)
+  explicit BodyReadBy(std::in_place_t, Arguments&&... arguments)
       : arguments_(std::forward<Arguments>(arguments)...) {}
+  /// Takes the arguments of a call that has not begun, and gives `reader` to its answer.
+  template <AnswerReader Other>
+  BodyReadBy(BodyReadBy<M, Other, Given...>&& other, Reader reader)
+      : Reader(std::move(reader)), arguments_(std::move(other.arguments_)) {}
+
+  static constexpr bool kReadsAnyAnswer = true;
+  /// The same call with another reader of its answer, see AwaitedCall.
+  template <typename Other>
+  using ReadBy = BodyReadBy<M, Other, Given...>;
+  template <typename Value>
+  using ReaderInto = AnswerInto<Value>;
+  template <typename View>
+  using ReaderInPlace = AnswerInPlace<ViewOr<View, typename MethodTraits<M>::Result>>;
+  template <typename Value>
+  static consteval bool explain_reading_into() {
+    return explain_into<Value, typename MethodTraits<M>::Result>();
+  }
+  template <typename View>
+  static consteval bool explain_viewing() {
+    using Declared = typename MethodTraits<M>::Result;
+    return explain_view<ViewOr<View, Declared>, Declared>();
+  }
 
   /// Encodes the arguments ahead if that runs user code, once: a fleet calls this for each attempt.
   Status check() const
@@ -273,6 +231,8 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   }
 
  private:
+  template <auto, AnswerReader, typename...>
+  friend class BodyReadBy;
   struct NotAhead {
     NotAhead() = default;
     NotAhead(NotAhead&&) noexcept {}
@@ -281,6 +241,9 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
   typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
   [[no_unique_address]] mutable std::conditional_t<kRunsHooks, EncodedAhead, NotAhead> ahead_;
 };
+
+template <auto M, typename... Given>
+using CodecBody = BodyReadBy<M, CodecAnswer<ResultOfMethod<M>>, Given...>;
 
 /// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
 template <auto M, typename Details, typename... Given>

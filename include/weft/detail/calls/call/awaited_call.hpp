@@ -15,12 +15,20 @@
 /// Function calls are one user, weft::protobuf is another.
 namespace weft::detail {
 
+/// Reads the answer from the chunk where it was received, which may be null or another one, and may keep it.
+template <typename A>
+concept InPlaceReader = requires(A& answer, Bytes body, const ChunkRef* chunk, Status& failure) {
+  { answer.read(body, chunk, failure) } noexcept;
+};
+
 /// Decodes the body of an answer. read() is called once, and only when there is a body; when decoding fails
 /// it sets `failure`, which becomes the call's. take() then returns the decoded `Value`, unless that is void.
 template <typename A>
 concept AnswerReader = requires(A& answer, Bytes body, Status& failure) {
   typename A::Value;
-  { answer.read(body, failure) } noexcept;
+  requires InPlaceReader<A> || requires {
+    { answer.read(body, failure) } noexcept;
+  };
   requires std::is_void_v<typename A::Value> || requires {
     { answer.take() } -> std::convertible_to<typename A::Value>;
   };
@@ -44,6 +52,10 @@ concept LendingBody = requires(const B& body, std::byte* to, LentRuns& runs) {
   body.find_runs(runs);
   body.write_around(to, runs);
 };
+
+/// A body that says so may be moved into a body with another reader of its answer, ReadBy<Reader>.
+template <typename B>
+concept RereadableBody = requires { B::kReadsAnyAnswer; };
 
 /// Holds the body of a call. The connection may read the body until the call is destroyed, so this base class
 /// is listed before the call and is destroyed after it.
@@ -72,16 +84,23 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
   AnsweredCall(AnsweredCall&& other, CallDetails* details) noexcept
       : WithBody<Reader>(std::in_place, std::move(other.body_)),
         PendingCall(std::move(other), details) {}  // NOLINT(bugprone-use-after-move): each takes its part
+  /// Takes over a call whose answer another reader was to read; `to_read` constructs the new one's part.
+  template <AnswerReader Other, typename ToRead>
+  AnsweredCall(AnsweredCall<Other>&& other, CallDetails* details, ToRead&& to_read)
+      : WithBody<Reader>(std::in_place, std::move(other.body_), std::forward<ToRead>(to_read)),
+        PendingCall(std::move(other), details) {}  // NOLINT(bugprone-use-after-move): each takes its part
 
  protected:
+  template <AnswerReader>
+  friend class AnsweredCall;
   ~AnsweredCall() = default;
 
   void decode_answer(Bytes body, Status& failure) noexcept final {
     if constexpr (requires { requires Reader::kReadsByHooks; }) {
       const Reading reading{*this};
-      body_.read(body, failure);
+      read(body, failure);
     } else {
-      body_.read(body, failure);
+      read(body, failure);
     }
   }
 
@@ -106,6 +125,15 @@ class AnsweredCall : protected WithBody<Reader>, public PendingCall {
   }
 
   using WithBody<Reader>::body_;
+
+ private:
+  void read(Bytes body, Status& failure) noexcept {
+    if constexpr (InPlaceReader<Reader>) {
+      body_.read(body, received_in(), failure);
+    } else {
+      body_.read(body, failure);
+    }
+  }
 };
 
 /// Base classes for objects that must outlive the call. They are listed before the call, and so are destroyed
@@ -144,6 +172,10 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   /// Takes over a call with the same body, with or without options. Only before it is awaited.
   AwaitedCall(Details&& its, Base&& call) noexcept
       : Details(std::move(its)), Base(std::move(call), Details::get()) {}
+  /// The same for a call whose body reads its answer in another way.
+  template <CallBody Other, typename ToRead>
+  AwaitedCall(Details&& its, AnsweredCall<Other>&& call, ToRead&& to_read)
+      : Details(std::move(its)), Base(std::move(call), Details::get(), std::forward<ToRead>(to_read)) {}
   /// May only be moved before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept
       : Details(std::move(other)),
@@ -162,9 +194,35 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
         }
       }
 
-      bool await_ready() const noexcept {
-    return false;
+      /// Decodes the result into `value`, whose memory is used again: a Result<void>. `value` stays in place,
+      /// and is not used, until the call has ended; afterwards nothing refers to it, however the call ended,
+      /// and also when the awaiting coroutine was destroyed. A call that fails leaves it as it was, but for
+      /// one whose answer cannot be decoded: then it is valid, with unspecified content. Only before it is
+      /// awaited.
+      template <typename Value>
+        requires RereadableBody<Body>
+      auto into(Value& value) && {
+    if constexpr (Body::template explain_reading_into<Value>()) {
+      return std::move(*this).read_by(typename Body::template ReaderInto<Value>{value});
+    } else {
+      return AwaitedCall{std::move(*this)};
+    }
   }
+
+  /// Gives the result where it was received, without a copy of a long one: `Result<Received<View>>`. The
+  /// view of a string is std::string_view, and the view of a vector is std::span; for other types name one
+  /// with the same schema. Only before it is awaited.
+  template <typename View = void>
+    requires RereadableBody<Body>
+  auto view() && {
+    if constexpr (Body::template explain_viewing<View>()) {
+      return std::move(*this).read_by(typename Body::template ReaderInPlace<View>{});
+    } else {
+      return AwaitedCall{std::move(*this)};
+    }
+  }
+
+  bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     resumption_.handle = coroutine;
@@ -197,6 +255,13 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   }
 
  private:
+  template <AnswerReader Reader>
+  auto read_by(Reader reader) && {
+    Base& call = *this;
+    return AwaitedCall<typename Body::template ReadBy<Reader>, kReturns, Details>{
+        static_cast<Details&&>(*this), std::move(call), std::move(reader)};
+  }
+
   std::size_t body_bytes() const final { return Base::body_.bytes(); }
   void encode_body(std::byte* to) const final { Base::body_.write(to); }
   void find_runs(LentRuns& runs) const final {

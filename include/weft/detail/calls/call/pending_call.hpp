@@ -111,6 +111,9 @@ class PendingCall : public RequestExchange,
   /// Decodes the answer's body, which is valid only during this call. On failure sets `failure`, which
   /// becomes the call's.
   virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;
+  /// Returns the chunk of the frames that are being received, within decode_answer(): most answers lie in it.
+  /// Null when it is unknown.
+  const ChunkRef* received_in() const noexcept;
 
   /// Brings the deadline forward; the call may be done afterwards.
   void limit(Deadline deadline);

@@ -43,6 +43,9 @@ class KeptBody {
     chunk_ = std::move(chunk);
     bytes_ = bytes;
   }
+  /// Keeps `bytes` in `received_in`, if they lie there, are long, and are a good part of it, and a copy
+  /// otherwise. `received_in` may be null. Call once; throws std::bad_alloc.
+  void keep(Bytes bytes, const ChunkRef* received_in);
 
  private:
   /// Bytes in `chunk_`, or, without a chunk, in a copy that belongs to this object.
