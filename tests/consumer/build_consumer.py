@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+OF_THE_LANGUAGE = {"libc", "libm", "libgcc_s", "libstdc++", "libpthread", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
 MIXED = "compiled_with_GLIBCXX_DEBUG_as_the_weft_library_was_not"
 
@@ -37,6 +38,12 @@ def with_cmake(work: pathlib.Path, compiler: str, *options: str) -> pathlib.Path
     return work / "consumer"
 
 
+def needed_by(program: pathlib.Path) -> list[str]:
+    """Names of the shared objects that the program itself needs, without their versions."""
+    lines = run("readelf", "--dynamic", "--wide", program).splitlines()
+    return [line.split("[")[1].split(".so")[0] for line in lines if "(NEEDED)" in line]
+
+
 def with_pkg_config(prefix: pathlib.Path, work: pathlib.Path, compiler: str) -> pathlib.Path:
     (description,) = prefix.rglob("weft.pc")
     environment = {**os.environ, "PKG_CONFIG_PATH": str(description.parent)}
@@ -45,6 +52,11 @@ def with_pkg_config(prefix: pathlib.Path, work: pathlib.Path, compiler: str) -> 
     command = [compiler, "-std=c++20", PROJECT / "main.cpp", "-o", program, *flags]
     told_of_other_containers(command)
     run(*command)
+    static = work / "consumer_static"
+    flags = run("pkg-config", "--static", "--cflags", "--libs", "weft", env=environment).split()
+    run(compiler, "-std=c++20", "-static", PROJECT / "main.cpp", "-o", static, *flags)
+    if needed := needed_by(static):
+        sys.exit(f"{static} is static, and needs shared objects: {needed}")
     return program
 
 
@@ -60,6 +72,9 @@ def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, 
     work = pathlib.Path(work_name)
     if way == "subdirectory":
         program = with_cmake(work, compiler, f"-DWEFT_SOURCE={source}", *options)
+        # This build leaves out all that needs other libraries.
+        if others := set(needed_by(program)) - OF_THE_LANGUAGE:
+            sys.exit(f"{program} needs shared objects beside the ones of the language: {others}")
     else:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
@@ -68,7 +83,7 @@ def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, 
             program = with_cmake(work / "build", compiler, f"-DCMAKE_PREFIX_PATH={prefix}", *options)
         else:
             program = with_pkg_config(prefix, work, compiler)
-    for each in (program, program.with_name("consumer_services")):
+    for each in (program, program.with_name("consumer_services"), program.with_name("consumer_static")):
         if each == program or each.exists():
             print(run(each, timeout=60))
     return 0
