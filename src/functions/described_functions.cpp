@@ -14,8 +14,7 @@ namespace weft::detail {
 
 namespace {
 
-/// The functions of a server. The texts are made for the first caller, so a server that nobody asks does not
-/// pay for them.
+/// The functions of a server. The texts are made for the first caller that asks, and cost nothing before.
 class FunctionList {
  public:
   /// `server` outlives it.

@@ -37,7 +37,8 @@ inline Task<int> sum(Reader<int>& numbers) {
 }
 inline Task<void> echo_all(Reader<int>& in, Writer<int>& out) {
   while (const auto number = co_await in.next()) {
-    if (!co_await out.write(*number)) break;
+    const bool written = co_await out.write(*number);
+    if (!written) break;
   }
 }
 
