@@ -20,6 +20,7 @@ class ProtobufJson final : public weft::detail::MessageJson {
   explicit ProtobufJson(const google::protobuf::MethodDescriptor& method);
   ~ProtobufJson();
 
+  bool has(weft::detail::CallPart part) const override { return type_of(part) != nullptr; }
   std::string_view no_arguments() const override { return "{}"; }
   Status from_json(weft::detail::CallPart part, std::string_view json, std::vector<std::byte>& message,
                    std::size_t bytes_max) const override;

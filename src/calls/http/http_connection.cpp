@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calls/gate/method_table.hpp"
+#include "calls/http/buffers.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/gate/authenticator.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
@@ -27,8 +28,6 @@ constexpr std::string_view kMetadataPrefix = "weft-meta-";
 constexpr std::string_view kTimeout = "weft-timeout-ms";
 constexpr std::string_view kTraceParent = "traceparent";
 constexpr std::string_view kAllow = "POST, OPTIONS";
-/// Buffers of a request that are larger are given back behind it.
-constexpr std::size_t kKeptBytes = 16 * 1024;
 /// Part of a body that must arrive within HttpOptions::request_timeout.
 constexpr std::size_t kPartBytes = 16 * 1024;
 /// Time that the last answers have to leave after the server has closed the connection.
@@ -51,11 +50,6 @@ constexpr FixedFailure kHasAttachment{
     StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
     "the answer has an attachment, which HTTP does not carry: call the method "
     "with a client of Weft"};
-constexpr FixedFailure kNoMemoryForCall{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
-                                        "the server is out of memory for the call"};
-constexpr FixedFailure kBodyTakesMemory{
-    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
-    "the server's memory (process_memory_max) has no room for the body of the request"};
 constexpr FixedFailure kClosedWithAnswers{
     StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
     "the server closed the connection, and the peer did not take the last answers in time"};
@@ -103,16 +97,6 @@ std::string_view called_name(std::string_view path) {
   return is_method ? name : std::string_view{};
 }
 
-/// A buffer is kept for the next request unless it is large.
-template <typename Container>
-void empty_out(Container& buffer) noexcept {
-  if (buffer.capacity() > kKeptBytes) {
-    Container{}.swap(buffer);
-  } else {
-    buffer.clear();
-  }
-}
-
 }  // namespace
 
 HttpConnection::HttpConnection(const ServedConnectionSetup& setup, const HttpOptions& options,
@@ -147,7 +131,7 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
   try {
     for (;;) {
       if (phase_ == Phase::kOver) return bytes.size();
-      if (phase_ == Phase::kServing) {
+      if (phase_ == Phase::kServing && !receives_items_) {
         if (taken < bytes.size()) connection_.pause_receiving();
         return taken;
       }
@@ -158,7 +142,7 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
       if (was_idle && !parser_.idle()) part_began_ = loop_.now();
       switch (step.event) {
         case RequestParser::Event::kMore:
-          if (parser_.awaits_continue() && phase_ == Phase::kReading &&
+          if (parser_.awaits_continue() && (phase_ == Phase::kReading || takes_items()) &&
               !connection_.send(as_bytes(kContinueAnswer))) {
             give_up();
           }
@@ -201,6 +185,8 @@ void HttpConnection::begin_request() {
   part_bytes_ = 0;
   ++id_;
   method_ = nullptr;
+  answers_stream_ = has_begun_answer_ = receives_items_ = has_last_item_ = drops_items_ = false;
+  items_passed_ = 0;
   keeps_alive_ = parser_.request().keeps_alive() && !draining_;
   const Request& request = parser_.request();
   allowed_origin_.clear();
@@ -226,7 +212,8 @@ void HttpConnection::begin_request() {
   if (Status wrong = take_headers(); !wrong.ok()) return answer_error(wrong);
   const MethodEntry* const method = host_.methods->find_any(hash_name(name));
   method_ = method != nullptr && method->key.name == name ? method : nullptr;
-  served_.begin_whole(id_, method_, metadata_.view());
+  if (!served_.begin_whole(id_, method_, metadata_.view()) || !method_->key.streams) return;
+  if (prepare_streams() && receives_items_ && !json_->has(CallPart::kArguments)) serve({});
 }
 
 Status HttpConnection::take_headers() {
@@ -267,34 +254,45 @@ void HttpConnection::take_body(Bytes piece) {
     part_bytes_ = 0;
     part_began_ = loop_.now();
   }
+  if (takes_items()) return take_items(piece);
   if (phase_ != Phase::kReading) return;
   if (!host_.memory->try_reserve(piece.size())) {
     return served_.refuse(id_, {RefusalReason::kOverProcessMemory, Status::of<kBodyTakesMemory>()});
   }
   reserved_ += piece.size();
   body_.append(as_text(piece));
+  if (receives_items_) serve_first_line();
 }
 
 void HttpConnection::release_body() noexcept {
   host_.memory->release(std::exchange(reserved_, 0));
   empty_out(body_);
+  searched_ = 0;
 }
 
 void HttpConnection::end_request() {
-  if (phase_ == Phase::kReading) serve();
+  if (receives_items_) {
+    receives_items_ = false;
+    has_last_item_ = true;
+    if (phase_ == Phase::kServing) return pass_items();
+  }
+  if (phase_ == Phase::kReading) {
+    serve(body_);
+    if (phase_ == Phase::kServing && has_last_item_) pass_items();
+  }
   if (phase_ == Phase::kAnswered) next_request();
 }
 
 // A handler may run in serve_whole() and, by way of another connection of the loop, come back here: the
 // message is this call's own meanwhile.
-void HttpConnection::serve() {
+void HttpConnection::serve(std::string_view arguments) {
   const Result<const MessageJson*> method_json = shared_.json.of(*method_);
   if (!method_json.ok()) {
     return served_.refuse(id_, {RefusalReason::kBadArguments, method_json.status()});
   }
   json_ = *method_json;
   std::vector<std::byte> message = std::move(shared_.message);
-  const std::string_view json = body_.empty() ? json_->no_arguments() : std::string_view{body_};
+  const std::string_view json = arguments.empty() ? json_->no_arguments() : arguments;
   const Status read = json_->from_json(CallPart::kArguments, json, message, options_.body_bytes_max);
   if (!read.ok()) return served_.refuse(id_, {RefusalReason::kBadArguments, read});
   release_body();
@@ -347,7 +345,12 @@ void HttpConnection::end_answer() {
     settle_answers();
     if (!host_.memory->try_reserve(json.size())) return answer_failed_end(Status::of<kAnswerTakesMemory>());
     answers_reserved_ += json.size();
-    if (!answer(200, json)) answer_failed_end(Status::of<kNoMemoryForCall>());
+    if (answers_stream_) {
+      if (send_part(StreamAnswer::Part::kResult, json)) return answered();
+    } else if (answer(200, json)) {
+      return;
+    }
+    answer_failed_end(Status::of<kNoMemoryForCall>());
   } catch (const std::bad_alloc&) {
     answer_failed_end(Status::of<kNoMemoryForCall>());
   }
@@ -385,61 +388,80 @@ void HttpConnection::refuse_without_memory(std::uint64_t id) {
 
 void HttpConnection::answer_error(const Status& failure, int status) {
   try {
-    answer(status != 0 ? status : http_status_of(failure.code()), error_json(failure),
+    const std::string json = error_json(failure);
+    if (has_begun_answer_) {
+      if (send_part(StreamAnswer::Part::kError, json)) answered();
+      return;
+    }
+    answer(status != 0 ? status : http_status_of(failure.code()), json,
            {.retry_after = failure.retry_after()});
   } catch (const std::bad_alloc&) {
     give_up();
   }
 }
 
+void HttpConnection::write_head(ResponseWriter& writer, int status, std::string_view content_type,
+                                const AnswerExtras& extras) {
+  writer.begin({.status = status,
+                .date = shared_.date.at(std::time(nullptr)),
+                .version = parser_.request().version(),
+                .keeps_alive = keeps_alive_});
+  if (!extras.allow.empty()) writer.add("Allow", extras.allow);
+  if (status == 401) writer.add("WWW-Authenticate", "Bearer");
+  if (extras.retry_after > Duration::zero()) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(extras.retry_after).count();
+    writer.add("Retry-After", std::to_string(seconds));
+  }
+  if (!allowed_origin_.empty()) {
+    writer.add("Access-Control-Allow-Origin", allowed_origin_);
+    writer.add("Vary", "Origin");
+    if (status == 204) {
+      writer.add("Access-Control-Allow-Methods", "POST");
+      writer.add("Access-Control-Allow-Headers", "content-type, authorization, weft-timeout-ms");
+    }
+  }
+  if (content_type.empty()) return;
+  writer.add("Content-Type", content_type);
+  writer.add("X-Content-Type-Options", "nosniff");
+}
+
 bool HttpConnection::answer(int status, std::string_view json, const AnswerExtras& extras) {
   if (is_gone() || phase_ == Phase::kOver) return false;
-  const Request& request = parser_.request();
-  {
-    ResponseWriter writer{shared_.answer};
-    writer.begin({.status = status,
-                  .date = shared_.date.at(std::time(nullptr)),
-                  .version = request.version(),
-                  .keeps_alive = keeps_alive_});
-    if (!extras.allow.empty()) writer.add("Allow", extras.allow);
-    if (status == 401) writer.add("WWW-Authenticate", "Bearer");
-    if (extras.retry_after > Duration::zero()) {
-      const auto seconds = std::chrono::ceil<std::chrono::seconds>(extras.retry_after).count();
-      writer.add("Retry-After", std::to_string(seconds));
-    }
-    if (!allowed_origin_.empty()) {
-      writer.add("Access-Control-Allow-Origin", allowed_origin_);
-      writer.add("Vary", "Origin");
-      if (status == 204) {
-        writer.add("Access-Control-Allow-Methods", "POST");
-        writer.add("Access-Control-Allow-Headers", "content-type, authorization, weft-timeout-ms");
-      }
-    }
-    if (status == 204) {
-      writer.end();
-    } else {
-      writer.add("Content-Type", "application/json");
-      writer.add("X-Content-Type-Options", "nosniff");
-      writer.end_with_length(json.size());
-      if (may_have_body(request.method(), status)) writer.put(json);
-    }
-    if (!writer.finish()) {
-      give_up();
-      return false;
-    }
-  }
-  const bool queued = connection_.send(as_bytes(std::string_view{shared_.answer}));
-  empty_out(shared_.answer);
-  if (!queued) {
-    give_up();
-    return false;
-  }
-  if (phase_ == Phase::kServing) {
-    next_request();
+  ResponseWriter writer{shared_.answer};
+  write_head(writer, status, status == 204 ? "" : "application/json", extras);
+  if (status == 204) {
+    writer.end();
   } else {
-    phase_ = Phase::kAnswered;
+    writer.end_with_length(json.size());
+    if (may_have_body(parser_.request().method(), status)) writer.put(json);
   }
+  if (!send_written(writer)) return false;
+  answered();
   return true;
+}
+
+bool HttpConnection::send_written(ResponseWriter& writer) {
+  const bool queued = writer.finish() && connection_.send(as_bytes(std::string_view{shared_.answer}));
+  empty_out(shared_.answer);
+  if (!queued) give_up();
+  return queued;
+}
+
+// The rest of a body whose items are not needed any more is dropped, up to the limit for a body.
+void HttpConnection::answered() {
+  has_begun_answer_ = answers_stream_ = has_last_item_ = drops_items_ = false;
+  if (!std::exchange(receives_items_, false)) {
+    if (phase_ == Phase::kServing) return next_request();
+    phase_ = Phase::kAnswered;
+    return;
+  }
+  phase_ = Phase::kAnswered;
+  release_body();
+  parser_.limit_body(options_.body_bytes_max);
+  part_began_ = loop_.now();
+  part_bytes_ = 0;
+  watch();
+  connection_.resume_receiving();
 }
 
 void HttpConnection::note_unserved(bool answered) noexcept {
@@ -522,6 +544,7 @@ void HttpConnection::on_drained() {
   settle_answers();
   if (phase_ != Phase::kServing && connection_.has_room()) connection_.resume_receiving();
   wake_room_waiter();
+  items_.wake_writers();
 }
 
 void HttpConnection::settle_answers() noexcept {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "calls/http/method_json.hpp"
+#include "calls/http/stream_answer.hpp"
 #include "calls/serve/protocol.hpp"
 #include "calls/serve/served_calls.hpp"
+#include "calls/stream/item_sink.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/terms/answer_sink.hpp"
 #include "weft/detail/calls/terms/metadata.hpp"
@@ -46,6 +48,9 @@ struct AnswerExtras {
 ///
 ///   kIdle --a head--> kReading --the body--> kServing --answered--> kIdle, or kOver
 ///                         '--answered early--> kAnswered --the rest of the body--> kIdle, or kOver
+///
+/// A call with a stream of items in its request is in kServing while the rest of the body arrives: lines of
+/// JSON. They wait in the connection, which pauses, while the stream has no credit.
 ///
 /// Thread: its loop's.
 class HttpConnection final : public ServedConnection, private ByteSink, private AnswerSink, private Timer {
@@ -93,7 +98,34 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void forget(ServedCall& call) override;
   std::string local_endpoint() const override { return connection_.local_endpoint(); }
   std::shared_ptr<void>& connection_tag() override { return tag_; }
+  ItemSink* streams() override { return &items_; }
   void finish() override { drain(); }
+
+  /// The streams report.
+  class Items final : public ItemSink {
+   public:
+    explicit Items(HttpConnection& connection);
+
+   private:
+    // Nothing but room holds a writer back.
+    std::uint64_t first_credit() const noexcept override { return UINT64_MAX; }
+    std::uint32_t item_bytes_max() const noexcept override;
+    bool has_room_for_items() noexcept override;
+    bool reserve_item(std::size_t bytes) noexcept override;
+    std::byte* begin_item(const StreamPlace& place, std::uint32_t bytes) noexcept override;
+    Status end_item(const StreamPlace& place) noexcept override;
+    void take_back_item(const std::byte* body) noexcept override;
+    // The answer ends the items.
+    void end_items(const StreamPlace&) noexcept override {}
+    void send_credit(const StreamPlace& place, std::uint64_t granted) noexcept override;
+
+    HttpConnection& connection_;
+  };
+  /// Passes waiting lines to the stream, which has credit again.
+  struct ItemsTurn : Ready {
+    explicit ItemsTurn(HttpConnection& its) noexcept;
+    HttpConnection& connection;
+  };
 
   /// Returns true while the client waits for the answer of this call. A call that missed its deadline was
   /// answered already.
@@ -103,7 +135,31 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   Status take_headers();
   void take_body(Bytes piece);
   void end_request();
-  void serve();
+  /// Serves the call with these arguments.
+  void serve(std::string_view arguments);
+  /// Finds whether the request or the answer is a stream. Returns false when the request was refused.
+  bool prepare_streams();
+  /// Serves a call whose arguments are the first line of the body, if that has arrived.
+  void serve_first_line();
+  /// Takes a piece of a stream of lines.
+  void take_items(Bytes piece);
+  /// Passes lines that have arrived to the stream, as long as it has credit.
+  void pass_items();
+  void pass_item(StreamSide& side, std::string_view json);
+  /// The items cannot be read any more; the rest of the body is dropped.
+  void fail_items(Status why);
+  /// Returns the stream of the call; null when it has ended.
+  StreamSide* stream_of_call() const;
+  bool takes_items() const noexcept { return phase_ == Phase::kServing && receives_items_; }
+  /// Writes the head of an answer up to the fields that say how the body ends.
+  void write_head(ResponseWriter& writer, int status, std::string_view content_type,
+                  const AnswerExtras& extras);
+  /// Queues a part of an answer that is a stream. Returns false when the connection was given up.
+  bool send_part(StreamAnswer::Part part, std::string_view json);
+  /// Queues the answer that `writer` made. Returns false when the connection was given up.
+  bool send_written(ResponseWriter& writer);
+  /// The answer was queued.
+  void answered();
   /// Queues an answer. Returns false when the connection was given up because memory is exhausted.
   bool answer(int status, std::string_view json, const AnswerExtras& extras = {});
   void answer_error(const Status& failure, int status = 0);
@@ -150,6 +206,12 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   std::size_t answers_reserved_ = 0;
   std::vector<std::byte> result_;
   std::string allowed_origin_;
+  StreamAnswer stream_answer_;
+  Items items_{*this};
+  ItemsTurn items_turn_{*this};
+  /// Bytes of body_ that are known to hold no end of a line.
+  std::size_t searched_ = 0;
+  std::uint64_t items_passed_ = 0;
 
   /// Beginning of the time that the part of the request has which is received now.
   TimePoint part_began_{};
@@ -157,6 +219,14 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   std::size_t part_bytes_ = 0;
   Phase phase_ = Phase::kIdle;
   bool keeps_alive_ = true;
+  /// The answer is a stream, and its head was queued.
+  bool answers_stream_ = false;
+  bool has_begun_answer_ = false;
+  /// The rest of the body is lines of items, which have not all arrived.
+  bool receives_items_ = false;
+  /// All items have arrived, and the stream does not know it.
+  bool has_last_item_ = false;
+  bool drops_items_ = false;
   bool draining_ = false;
   bool peer_ended_ = false;
 };

@@ -20,6 +20,7 @@ class MethodJson::Described final : public MessageJson {
  public:
   explicit Described(MethodDescription description) : description_(std::move(description)) {}
 
+  bool has(CallPart part) const override { return types_of(part) != nullptr; }
   std::string_view no_arguments() const override { return "[]"; }
   Status from_json(CallPart part, std::string_view json, std::vector<std::byte>& message,
                    std::size_t bytes_max) const override {

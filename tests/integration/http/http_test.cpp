@@ -78,9 +78,6 @@ std::string after_its_deadline(weft::CallContext& context) {
   while (!context.cancelled()) std::this_thread::yield();
   return "late";
 }
-weft::Stream<int> count_up(int end) {
-  for (int i = 0; i < end; ++i) co_yield i;
-}
 
 }  // namespace http_demo
 
@@ -104,7 +101,6 @@ class Http : public ::testing::Test {
     server_->register_handler<http_demo::repeat>();
     server_->register_handler<http_demo::with_attachment>();
     server_->register_handler<http_demo::wait_until_cancelled>();
-    server_->register_handler<http_demo::count_up>();
     server_->register_handler<http_demo::reply_later>();
     server_->register_handler<http_demo::block>({.blocking = true});
     server_->register_handler<http_demo::leave>();
@@ -228,7 +224,6 @@ TEST_F(Http, FailuresAreJsonWithThePublishedStatus) {
   EXPECT_NE(wrong.body.find("arguments[1]"), std::string::npos) << wrong.body;
   EXPECT_EQ(client.call("/functions/http_demo::add", "[1,").status, 400);
   EXPECT_EQ(client.call("/nothing", "[]").status, 404);
-  EXPECT_EQ(client.call("/functions/http_demo::count_up", "[3]").status, 501);
   const HttpAnswer attached = client.call("/functions/http_demo::with_attachment", "[]");
   EXPECT_EQ(attached.status, 501);
   EXPECT_NE(attached.body.find("attachment"), std::string::npos) << attached.body;

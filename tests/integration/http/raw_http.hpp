@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -75,6 +76,31 @@ class RawHttp {
     answer.body = rest_.substr(0, bytes);
     rest_.erase(0, bytes);
     return answer;
+  }
+  /// Reads the data of the next chunk of a body; "" for the last one, "<cut>" if the body ends without it.
+  std::string read_chunk() {
+    std::size_t end = 0;
+    while ((end = rest_.find("\r\n")) == std::string::npos) {
+      if (!receive()) return "<cut>";
+    }
+    const auto bytes = static_cast<std::size_t>(std::strtoul(rest_.c_str(), nullptr, 16));
+    while (rest_.size() < end + 2 + bytes + 2) {
+      if (!receive()) return "<cut>";
+    }
+    std::string data = rest_.substr(end + 2, bytes);
+    rest_.erase(0, end + 2 + bytes + 2);
+    return data;
+  }
+  /// Reads everything up to the end of the connection.
+  std::string read_rest() {
+    while (receive()) continue;
+    return std::exchange(rest_, {});
+  }
+  /// Sends `data` as a chunk of a body; "" ends the body.
+  void send_chunk(std::string_view data) {
+    char size[24];
+    std::snprintf(size, sizeof size, "%zx\r\n", data.size());
+    send(std::string{size}.append(data).append("\r\n"));
   }
   HttpAnswer call(std::string_view path, std::string_view json, std::string_view headers = {}) {
     post(path, json, headers);

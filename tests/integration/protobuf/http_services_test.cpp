@@ -133,11 +133,24 @@ TEST_F(HttpServices, AnAnswerWithoutARequiredFieldFails) {
   EXPECT_EQ(answer.status, 500) << answer.body;
 }
 
-TEST_F(HttpServices, UnknownMethodsAndStreamsAreRefused) {
+TEST_F(HttpServices, StreamsAreLinesOfMessages) {
+  EXPECT_EQ(call("/weft.streams.Numbers/Count", R"({"value": "2"})").status, 200);
+  EXPECT_EQ(client_->read_chunk(), "{\"item\":{\"value\":\"0\"}}\n");
+  EXPECT_EQ(client_->read_chunk(), "{\"item\":{\"value\":\"1\"}}\n");
+  EXPECT_EQ(client_->read_chunk(), "{\"result\":null}\n");
+  EXPECT_EQ(client_->read_chunk(), "");
+  EXPECT_EQ(call("/weft.streams.Numbers/Sum", "{\"value\": 3}\n{\"value\": 4}\n").body, R"({"value":"7"})");
+  EXPECT_EQ(call("/weft.streams.Numbers/Sum", "").body, R"({"value":"0"})");
+  EXPECT_EQ(call("/weft.streams.Numbers/Sum", "{\"value\": 3}\n{\"valu\": 4}\n").status, 400);
+  EXPECT_EQ(call("/weft.streams.Numbers/Spell", "{\"value\": 3}").status, 200);
+  EXPECT_EQ(client_->read_chunk(), "{\"item\":{\"text\":\"3\"}}\n");
+  EXPECT_EQ(client_->read_chunk(), "{\"result\":null}\n");
+  EXPECT_EQ(client_->read_chunk(), "");
+}
+
+TEST_F(HttpServices, UnknownMethodsAreRefused) {
   EXPECT_EQ(call("/weft.test.Echo/Nothing", "{}").status, 501);
   EXPECT_EQ(call("/weft.test.Nothing/Say", "{}").status, 501);
-  EXPECT_EQ(call("/weft.streams.Numbers/Count", R"({"value": "3"})").status, 501);
-  EXPECT_EQ(call("/weft.streams.Numbers/Sum", "").status, 501);
   EXPECT_EQ(call("/weft.test.Echo/", "{}").status, 404);
   EXPECT_EQ(call("//Say", "{}").status, 404);
   EXPECT_EQ(call("/weft.test.Echo/Say/more", "{}").status, 404);

@@ -240,7 +240,8 @@ class TextConnection final : public ServedConnection, ByteSink, AnswerSink, Item
     try {
       std::string line = std::string{verb} + ' ' + std::to_string(id);
       if (!rest.empty()) line.append(" ").append(rest);
-      if (is_gone() || connection_.send(as_bytes(std::string_view{line += '\n'}))) return;
+      line += '\n';
+      if (is_gone() || connection_.send(as_bytes(std::string_view{line}))) return;
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as without room
     }
     connection_.close(Status::of<kNoMemory>());

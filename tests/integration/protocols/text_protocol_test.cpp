@@ -31,8 +31,8 @@ using namespace std::chrono_literals;
 int add(int a, int b) {
   return a + b;
 }
-std::string greet(weft::CallContext& context, std::string name) {
-  return std::string{context.metadata().find("greeting").value_or("hello")} + ' ' + name;
+std::string greet(weft::CallContext& context, std::string_view name) {
+  return std::string{context.metadata().find("greeting").value_or("hello")}.append(" ").append(name);
 }
 weft::Task<int> add_later(int a, int b) {
   [[maybe_unused]] const weft::Result<void> slept = co_await weft::sleep_for(1ms);

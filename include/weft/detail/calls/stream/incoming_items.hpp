@@ -48,6 +48,8 @@ class IncomingItems {
   /// Cost of the items that are here.
   std::uint64_t held() const noexcept { return held_; }
   std::uint32_t window() const noexcept { return window_.window(); }
+  /// The peer has credit for one more item.
+  bool has_credit() const noexcept { return window_.is_open(); }
   /// Items that are here must not be read.
   bool are_dropped() const noexcept { return dropped_; }
   /// An item that arrives now would be kept.

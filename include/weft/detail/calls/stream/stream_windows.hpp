@@ -43,6 +43,8 @@ class ReceiveWindow {
     arrived_ += cost;
     return true;
   }
+  /// Returns true if an item may arrive.
+  bool is_open() const noexcept { return arrived_ < granted_; }
   /// An arrived item was taken. Returns the sum to grant to the peer now; 0: no grant is due.
   std::uint64_t take(std::uint64_t cost) noexcept {
     taken_ += cost;

@@ -24,6 +24,8 @@ enum class CallPart : std::uint8_t {
 /// any, several at a time. Throws std::bad_alloc.
 class MessageJson {
  public:
+  /// Returns true if the method has this part: messages that from_json() or to_json() converts.
+  virtual bool has(CallPart part) const = 0;
   /// JSON of the arguments of a call without a body.
   virtual std::string_view no_arguments() const = 0;
   /// Replaces `message` by the message that `json` stands for. Errors: kInvalidArgument with the place of the
