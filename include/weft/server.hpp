@@ -43,6 +43,9 @@ class Server final : public detail::CallServer, public detail::FunctionServer<Se
                      hook(Peer{its});
                    });
   }
+
+ private:
+  Server(Transports transports, ServerOptions options);
 };
 
 }  // namespace weft

@@ -65,7 +65,6 @@ TEST(Curl, CallsAFunctionOverTlsBesideClientsOfWeft) {
   TransportOptions transports;
   transports.tls.certificates = {ca.issue()};
   transports.tls.ca_pem = ca.pem();
-  transports.tls.alpn = {"weft", "http/1.1"};
   Server server{{.listen = {"tls://127.0.0.1:0"}, .protocols = {http()}}, transports};
   server.register_handler<http_demo::greet>();
   ASSERT_TRUE(server.start().ok());
@@ -75,7 +74,6 @@ TEST(Curl, CallsAFunctionOverTlsBesideClientsOfWeft) {
   EXPECT_EQ(curl("--cacert " + file + " " + url + " -d '[\"you\"]'"), "\"hello you\"");
   EXPECT_EQ(curl("--no-alpn --cacert " + file + " " + url + " -d '[\"you\"]'"), "\"hello you\"");
   std::filesystem::remove(file);
-  transports.tls.alpn = {"weft"};
   BlockingClient client{{.connect = server.urls().front()}, make_transports(transports)};
   const Result<std::string> answer = client.call<http_demo::greet>("Weft");
   ASSERT_TRUE(answer.ok()) << answer.status().to_string();

@@ -83,7 +83,8 @@ struct ServerOptions {
   /// own; kNoTimeout: none. Above zero.
   Duration peer_call_timeout = std::chrono::seconds{30};
   /// Protocols that the server speaks on each of its ports beside Weft's own. The first bytes of a connection
-  /// say which one its peer speaks; over TLS the peer may name it (TlsOptions::alpn must list it then).
+  /// say which one its peer speaks. Over TLS the peer may name it: a Server adds their names to those of
+  /// TlsOptions::alpn, unless that is empty.
   /// Empty: Weft's protocol alone, and the server sends its hello without waiting for the peer's.
   std::vector<std::shared_ptr<const detail::Protocol>> protocols{};
   /// Tells callers the names of the server's functions and the types of their arguments and results, by the
