@@ -110,8 +110,9 @@ Status call_status(int error, std::string_view what) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-      return made(StatusCode::kUnavailable,
-                  "nobody answers to the peer's RDMA address: is there a network between the two devices?");
+      return made(
+          StatusCode::kUnavailable,
+          "no device answers at the peer's RDMA address: is there a network between the two devices?");
     case ENODEV:
     case EIO:
       return made(StatusCode::kUnavailable, "the device is gone");

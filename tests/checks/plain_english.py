@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts phrases without a noun, which make sentences hard to understand, in comments of the library and in the pages.
+"""Counts phrases without a noun, which make sentences hard to understand, in comments of the library and the examples, and in the pages.
 
 plain_english.py            lists the phrases, and their number per 1,000 words
 plain_english.py --accept   writes the current numbers into the two lists, where these are lower
@@ -43,7 +43,7 @@ def phrases_in(words: str) -> list[str]:
 
 
 def library_files() -> list[pathlib.Path]:
-    return [path for path in cpp_files() if path.parts[0] in ("include", "src")]
+    return [path for path in cpp_files() if path.parts[0] in ("include", "src", "examples")]
 
 
 def pages() -> list[pathlib.Path]:

@@ -92,11 +92,12 @@ TEST_P(VerbsPolicy, AnAddressThatNobodyAnswersToIsSaidOrDoneWithout) {
   const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}) {
     rdma.fail_every(Call::kCreateAh, error);
-    expect_refused(call("verbs" + url.substr(3), preferring()), "nobody answers to the peer's RDMA address");
+    expect_refused(call("verbs" + url.substr(3), preferring()),
+                   "no device answers at the peer's RDMA address");
     Client& preferred = world.client(url, preferring());
     world.expect_alive(preferred);
     EXPECT_EQ(preferred.stats().connections, 1u);
-    EXPECT_THAT(world.way_to(url, preferring()).report.reason, HasSubstr("nobody answers"));
+    EXPECT_THAT(world.way_to(url, preferring()).report.reason, HasSubstr("no device answers"));
   }
   EXPECT_EQ(simulated.sends(), 0u);
 }
