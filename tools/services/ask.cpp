@@ -29,7 +29,7 @@ bool tells_nothing(const Status& status) {
          status.code() == StatusCode::kUnauthenticated;
 }
 
-/// Of two failures to describe, the one that tells the user more.
+/// Returns the failure to describe that tells the user more.
 Status stronger(const Status& of_functions, const Status& of_services) {
   return of_functions.code() == StatusCode::kUnimplemented ? of_services : of_functions;
 }
