@@ -94,7 +94,7 @@ auto Loop::in_a_turn(Work work) noexcept {
 
 // This path is paid for each question to a poller, so every check is one comparison.
 [[gnu::always_inline]] inline std::size_t Loop::quick_turn(detail::Mailbox& mailbox) {
-  ++stats_.quick_turns;
+  ++counters_.quick_turns;
   std::size_t did = pollers_.ask();
   if (mailbox.has_posts()) did += mailbox.run();
   if (has_ready()) {
@@ -109,7 +109,8 @@ auto Loop::in_a_turn(Work work) noexcept {
 
 template <typename Done>
 void Loop::quick_turns(Done done) {
-  burst_.begin(turn_time_.now(), stats_.reports);
+  burst_.begin(turn_time_.now(), counters_.reports.get());
+  turn_time_.be_quick();
   detail::Mailbox& mailbox = *mailbox_;
   std::int64_t units = burst_.units();
   std::size_t did = 0;
@@ -189,7 +190,7 @@ std::size_t Loop::turn(Duration max_wait) noexcept {
 
 std::size_t Loop::full_turn(Duration max_wait) {
   turn_time_.begin();
-  ++stats_.turns;
+  ++counters_.turns;
   budget_left_ = options_.turn_budget;
   if (!pollers_.empty()) [[unlikely]]
     after_quick_turns();
@@ -248,10 +249,11 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
       turn_time_.reported_all(turn_time_.now());
       return 0;
     }
-    ++stats_.polls;
+    ++counters_.polls;
     return dispatch_events(Duration::zero());
   }
-  ++stats_.sleeps;
+  ++counters_.sleeps;
+  turn_time_.sleep();
   return dispatch_events(sleep) + mailbox_->run();
 }
 
@@ -294,7 +296,7 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     detail::FdWatch* watch = watches_->find(event.token);
     if (watch == nullptr) continue;
     const bool internal = watch->internal_;
-    if (!internal) ++stats_.reports;
+    if (!internal) ++counters_.reports;
     if (!internal && !watch->tells_company_) turn_time_.company().came(turn_time_.now());
     watch->on_ready(event.readiness);
     if (internal) continue;

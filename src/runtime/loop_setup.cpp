@@ -146,9 +146,15 @@ bool Loop::is_used_here() const noexcept {
 }
 
 LoopStats Loop::stats() const noexcept {
-  LoopStats stats = stats_;
-  stats.turns += stats.quick_turns;
+  LoopStats stats;
+  stats.quick_turns = counters_.quick_turns.get();
+  stats.turns = counters_.turns.get() + stats.quick_turns;
+  stats.polls = counters_.polls.get();
+  stats.sleeps = counters_.sleeps.get();
   stats.wakeups = mailbox_->wakeups();
+  stats.reports = counters_.reports.get();
+  // Another thread must not read the clock of a test.
+  if (real_time_ || is_used_here()) stats.busy = turn_time_.busy().until(clock_.now());
   return stats;
 }
 

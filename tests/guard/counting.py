@@ -24,6 +24,8 @@ CELLS = [f"{transport} {depth}" for transport in TRANSPORTS for depth in DEPTHS]
 CELLS += ["tcp-attached 1", "tcp-attached 256"]
 # Items from the server, and from the client, on one stream.
 CELLS += ["tcp-down 1", "tcp-up 1"]
+# With ServerOptions::call_times, which the other cells switch off.
+CELLS += ["tcp-timed 1", "tcp-timed 256"]
 
 # The C library chooses memcpy and its like by the processor; without these features each one gets the same choice.
 PLAIN_PROCESSOR = "glibc.cpu.hwcaps=" + ",".join(

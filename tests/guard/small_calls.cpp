@@ -83,6 +83,7 @@ extern "C" {
 
 int main(int argc, char** argv) {
   std::string_view transport = argc == 4 ? argv[1] : "";
+  const bool timed = remove_suffix(transport, "-timed");
   const bool by_pool = remove_suffix(transport, "-pool");
   const bool attached = remove_suffix(transport, "-attached");
   const bool down = remove_suffix(transport, "-down");
@@ -93,8 +94,8 @@ int main(int argc, char** argv) {
   if ((transport != "tcp" && transport != "memory") || in_flight == 0 || calls == 0) {
     std::fprintf(
         stderr,
-        "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool|tcp-attached|memory-attached IN_FLIGHT "
-        "CALLS\n"
+        "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool|tcp-attached|memory-attached[-timed] "
+        "IN_FLIGHT CALLS\n"
         "       guard_small_calls tcp-down|tcp-up|memory-down|memory-up STREAMS ITEMS\n");
     return 2;
   }
@@ -115,7 +116,9 @@ int main(int argc, char** argv) {
   // All of a window has room in the outbox, so that no writer waits for that.
   weft::RpcLimits limits;
   limits.stream_window = 256 * 1024;
-  weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop, .limits = limits}, transports};
+  weft::Server server{
+      {.listen = {listen}, .threads = 0, .loop = &server_loop, .call_times = timed, .limits = limits},
+      transports};
   server.register_handler<echo>();
   weft::guard::register_items(server);
   weft::guard::register_attached(server);

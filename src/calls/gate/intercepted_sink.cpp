@@ -5,12 +5,12 @@ namespace weft::detail {
 
 std::byte* InterceptedSink::begin_answer(std::uint64_t id, std::size_t bytes,
                                          std::uint64_t attachment_bytes) {
-  return begun(sink_.begin_answer(id, bytes, attachment_bytes), bytes);
+  return begun(ForwardingSink::begin_answer(id, bytes, attachment_bytes), bytes);
 }
 
 std::byte* InterceptedSink::begin_answer_around(std::uint64_t id, std::size_t bytes,
                                                 std::uint64_t attachment_bytes, const RunsInChunk& lent) {
-  return begun(sink_.begin_answer_around(id, bytes, attachment_bytes, lent), bytes);
+  return begun(ForwardingSink::begin_answer_around(id, bytes, attachment_bytes, lent), bytes);
 }
 
 std::byte* InterceptedSink::begun(std::byte* body, std::size_t bytes) {
@@ -20,17 +20,17 @@ std::byte* InterceptedSink::begun(std::byte* body, std::size_t bytes) {
 }
 
 void InterceptedSink::fail(std::uint64_t id, const Status& failure) {
-  sink_.fail(id, failure);
+  ForwardingSink::fail(id, failure);
   pass_.will_fail(failure);
 }
 
 void InterceptedSink::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
-  sink_.refuse(id, reason, why);
+  ForwardingSink::refuse(id, reason, why);
   pass_.will_fail(why);
 }
 
 void InterceptedSink::refuse_without_memory(std::uint64_t id) {
-  sink_.refuse_without_memory(id);
+  ForwardingSink::refuse_without_memory(id);
   pass_.will_fail(Status::of<kOutOfMemory>());
 }
 

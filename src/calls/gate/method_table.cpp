@@ -95,11 +95,13 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   return table;
 }
 
-void MethodTable::put_behind(std::shared_ptr<ServerGate> gate) {
+void MethodTable::put_behind(std::shared_ptr<ServerGate> gate, bool timed) {
   gate_ = std::move(gate);
   for (MethodEntry& entry : entries_) {
     entry.gate = gate_->gate_of(entry);
-    entry.straight = entry.straight && entry.gate == nullptr;
+    const bool plain = entry.straight && entry.gate == nullptr;
+    entry.straight = plain && !timed;
+    entry.timed = plain && timed;
   }
 }
 

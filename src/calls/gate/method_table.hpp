@@ -22,9 +22,9 @@ class MethodTable {
   /// `calls_running_max` limits the running calls of all methods together; zero: no limit. Errors:
   /// kAlreadyExists for two methods with the same id and schema, kInvalidArgument for invalid options.
   static Result<MethodTable> build(std::vector<MethodEntry> entries, std::size_t calls_running_max = 0);
-  /// Lets the calls of each method pass what `gate` has for them. Throws
+  /// Lets the calls of each method pass what `gate` has for them. `timed`: CallTimes times them. Throws
   /// std::bad_alloc.
-  void put_behind(std::shared_ptr<ServerGate> gate);
+  void put_behind(std::shared_ptr<ServerGate> gate, bool timed = false);
 
   const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
     return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });

@@ -162,10 +162,10 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
         case RequestParser::Event::kRefused:
           keeps_alive_ = false;
           if (phase_ != Phase::kAnswered) {
-            note_unserved(true);
+            const StatusCode code = status_code_of(parser_.refusal().status);
+            note_unserved(code);
             phase_ = Phase::kReading;
-            answer_error({status_code_of(parser_.refusal().status), Layer::kRpc, parser_.refusal().text},
-                         parser_.refusal().status);
+            answer_error({code, Layer::kRpc, parser_.refusal().text}, parser_.refusal().status);
           }
           next_request();
           break;
@@ -374,14 +374,14 @@ void HttpConnection::fail(std::uint64_t id, const Status& failure) {
 
 void HttpConnection::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   host_.refusals.count(reason);
-  served_.counting().refused(id);
+  served_.counting().refused(id, why.code());
   method_ = nullptr;
   if (awaits(id)) answer_error(why);
 }
 
 void HttpConnection::refuse_without_memory(std::uint64_t id) {
   host_.refusals.count(RefusalReason::kOverProcessMemory);
-  served_.counting().refused(id);
+  served_.counting().refused(id, StatusCode::kResourceExhausted);
   method_ = nullptr;
   if (awaits(id)) answer_error(Status::of<kNoMemoryForCall>());
 }
@@ -464,17 +464,17 @@ void HttpConnection::answered() {
   connection_.resume_receiving();
 }
 
-void HttpConnection::note_unserved(bool answered) noexcept {
+void HttpConnection::note_unserved(std::optional<StatusCode> answered) noexcept {
   if (phase_ != Phase::kReading || std::exchange(method_, nullptr) == nullptr) return;
   if (answered) {
-    served_.counting().refused(id_);
+    served_.counting().refused(id_, *answered);
   } else {
     served_.counting().dropped();
   }
 }
 
 void HttpConnection::end_reading() noexcept {
-  note_unserved(false);
+  note_unserved(std::nullopt);
   phase_ = Phase::kOver;
   loop_.disarm(*this);
 }
@@ -520,7 +520,7 @@ void HttpConnection::on_timer() {
   }
   keeps_alive_ = false;
   if (phase_ != Phase::kAnswered) {
-    note_unserved(true);
+    note_unserved(kTooSlow.code);
     phase_ = Phase::kReading;
     answer_error(Status::of<kTooSlow>(), 408);
   }

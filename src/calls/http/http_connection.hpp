@@ -165,8 +165,8 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void answer_error(const Status& failure, int status = 0);
   /// Answers the call with a failure in place of a result that cannot be sent.
   void answer_failed_end(const Status& failure);
-  /// Counts the request that is being read, if it was begun: it is not served.
-  void note_unserved(bool answered) noexcept;
+  /// Counts the request that is being read, if it was begun: it is not served, and was `answered` or not.
+  void note_unserved(std::optional<StatusCode> answered) noexcept;
   /// Nothing is read any more.
   void end_reading() noexcept;
   /// Ends the connection because memory is exhausted.

@@ -61,6 +61,8 @@ class FrameOutput {
       wire::finish_frame(frame_, body_bytes_, true);
     }
   }
+  /// Returns the size of the body that was begun last.
+  std::uint32_t body_bytes() const { return body_bytes_; }
   /// end() has something to do.
   bool needs_end() const { return checksums_; }
   /// The budget that pays for the output.

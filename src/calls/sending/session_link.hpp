@@ -36,7 +36,6 @@ class SessionLink : public CountedConnection {
   SessionLink(const SessionLink&) = delete;
   SessionLink& operator=(const SessionLink&) = delete;
 
-  ConnectionStats traffic() const noexcept final { return connection_->stats(); }
   Loop& loop() const { return loop_; }
   const RpcLimits& limits() const { return limits_; }
   Connection& connection() const { return *connection_; }

@@ -209,7 +209,7 @@ void AnswerWriter::finish() {
 
 void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   link_.count_refusal(reason, why);
-  served_.counting().refused(id);
+  served_.counting().refused(id, why.code());
   wire::AnswerHead head = failure_head(why);
   if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
   send_failure(id, head, why.message(), why.details());
@@ -217,7 +217,7 @@ void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& 
 
 void AnswerWriter::refuse_unrun(std::uint64_t id, const Refusal& refusal) {
   link_.count_refusal(refusal.reason, refusal.status);
-  served_.counting().refused(id);
+  served_.counting().refused(id, refusal.status.code());
   wire::AnswerHead head = failure_head(refusal.status);
   head.flags |= wire::FrameFlags::kUnprocessed;
   if (refusal.retry_after > Duration::zero())
@@ -228,7 +228,7 @@ void AnswerWriter::refuse_unrun(std::uint64_t id, const Refusal& refusal) {
 // Allocates nothing but the frame.
 void AnswerWriter::refuse_without_memory(std::uint64_t id) {
   host_.refusals.count(RefusalReason::kOverProcessMemory);
-  served_.counting().refused(id);
+  served_.counting().refused(id, kNoMemory.code);
   send_failure(id, kNoMemory, "the server is out of memory for the call");
 }
 

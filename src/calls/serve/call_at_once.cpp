@@ -41,7 +41,8 @@ void serve_at_once(ServedList& calls, AnswerSink& sink, CallsHost& host, Loop& l
                        .body = request.body,
                        .connection_charge = request.connection_charge,
                        .answer_bytes_max = request.answer_bytes_max,
-                       .place = std::move(request.place)}};
+                       .place = std::move(request.place),
+                       .received = request.received_at}};
     calls.add(call);
     call.scope().set_deadline(request.deadline);
     call.scope().set_carried(request.metadata);

@@ -20,6 +20,8 @@ struct RequestAtOnce {
   /// Bytes that the call counts in its connection.
   std::size_t connection_charge = 0;
   std::uint32_t answer_bytes_max = 0;
+  /// Time at which the request was received; only where calls are timed.
+  TimePoint received_at{};
   /// The attachment in the memory where it was received, if it is complete; the same number of bytes was
   /// reserved.
   Bytes received{};

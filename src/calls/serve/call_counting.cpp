@@ -5,10 +5,36 @@
 
 namespace weft::detail {
 
-MethodCounters& CallCounting::of_call(std::uint64_t id) noexcept {
-  if (taking_ != nullptr && *taking_ == id) return *last_;
-  const ServedCall* const call = records_.find(id);
-  return call != nullptr ? counts_.of(call->method()) : *last_;
+const ServedCall* CallCounting::record_of(std::uint64_t id) const noexcept {
+  return taking_ != nullptr && *taking_ == id ? nullptr : records_.find(id);
+}
+
+MethodCounters& CallCounting::of(const ServedCall* record) noexcept {
+  return record != nullptr ? counts_.of(record->method()) : *last_;
+}
+
+void CallCounting::refused(std::uint64_t id, StatusCode code) noexcept {
+  const ServedCall* const record = record_of(id);
+  of(record).refuse(code);
+  if (times_ != nullptr) note_end(record, code);
+}
+
+void CallCounting::failed(std::uint64_t id, StatusCode code) noexcept {
+  const ServedCall* const record = record_of(id);
+  of(record).fail(code);
+  if (times_ != nullptr) note_end(record, code);
+}
+
+void CallCounting::note_end(const ServedCall* record, StatusCode code) noexcept {
+  if (record == nullptr) {
+    taking_ = nullptr;
+    return times_->ended({.method = last_, .received = received_, .code = code, .in_turn = true});
+  }
+  times_->ended({.method = &of(record),
+                 .received = record->request().received,
+                 .code = code,
+                 .in_turn = record->method().ends_at_once,
+                 .waited = record->waited()});
 }
 
 }  // namespace weft::detail

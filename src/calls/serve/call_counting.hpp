@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "calls/terms/call_times.hpp"
 #include "calls/terms/id_table.hpp"
 #include "calls/terms/method_counters.hpp"
 #include "weft/detail/base/status.hpp"
@@ -32,9 +34,17 @@ class CallCounting {
     CallCounting& counting_;
   };
 
-  /// All of these outlive this. `turn` is the loop's, and notes each request.
-  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records, TurnTime& turn)
-      : counts_(counts), records_(records), turn_(turn), last_(&counts.of_none()) {}
+  /// All of these outlive this. `turn` is the loop's, and notes each request. `times` is null where calls are
+  /// not timed.
+  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records, TurnTime& turn, CallTimes* times)
+      : counts_(counts), records_(records), turn_(turn), times_(times), last_(&counts.of_none()) {}
+
+  /// The next requests were received now, or at `held_since` if they were kept until now.
+  void receive(TimePoint held_since = TimePoint::max()) noexcept {
+    if (times_ != nullptr) received_ = std::min(held_since, times_->now());
+  }
+  /// Returns the time at which the requests were received; only where calls are timed.
+  TimePoint received() const noexcept { return received_; }
 
   /// A request was taken for `method`, or for none.
   void taken(const MethodEntry& method) noexcept { taken(counts_.of(method)); }
@@ -43,8 +53,18 @@ class CallCounting {
   }
   /// Counts a request for `method` that was taken before.
   void go_on_with(const MethodEntry& method) noexcept { last_ = &counts_.of(method); }
-  void refused(std::uint64_t id) noexcept { ++of_call(id).refused; }
-  void failed(std::uint64_t id, StatusCode code) noexcept { of_call(id).fail(code); }
+  [[gnu::cold]] void refused(std::uint64_t id, StatusCode code) noexcept;
+  [[gnu::cold]] void failed(std::uint64_t id, StatusCode code) noexcept;
+  /// The ordinary function of the request that is being taken has ended; only where calls are timed. If it
+  /// has answered, its answer has `bytes_sent`.
+  void function_ended(const MethodEntry& method, std::uint64_t bytes_received,
+                      std::uint64_t bytes_sent) noexcept {
+    MethodCounters& counters = counts_.of(method);
+    if (taking_ == nullptr) [[unlikely]] {
+      return times_->received(counters, bytes_received);
+    }
+    times_->answered_in_turn(counters, received_, bytes_received, bytes_sent);
+  }
   /// The request that was taken last gets no answer.
   void dropped() noexcept { ++last_->dropped; }
 
@@ -54,13 +74,17 @@ class CallCounting {
     turn_.note_begun(&counters);
     ++counters.taken;
   }
-  MethodCounters& of_call(std::uint64_t id) noexcept;
+  const ServedCall* record_of(std::uint64_t id) const noexcept;
+  MethodCounters& of(const ServedCall* record) noexcept;
+  void note_end(const ServedCall* record, StatusCode code) noexcept;
 
   MethodCounts& counts_;
   const IdTable<ServedCall>& records_;
   TurnTime& turn_;
+  CallTimes* const times_;
+  TimePoint received_{};
   MethodCounters* last_;
-  /// The id of the request that is being taken.
+  /// The id of the request that is being taken; null after it was refused or failed.
   const std::uint64_t* taking_ = nullptr;
 };
 

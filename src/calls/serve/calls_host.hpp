@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "calls/serve/connection_totals.hpp"
+#include "calls/terms/call_times.hpp"
 #include "calls/terms/id_table.hpp"
 #include "calls/terms/method_counters.hpp"
 #include "calls/terms/refusals.hpp"
@@ -41,6 +42,8 @@ struct CallsHost {
   Counter pieces_skipped;
   RefusalCounters refusals;
   MethodCounts calls;
+  /// Null where calls are not timed; then MethodTable::put_behind() was told so.
+  std::unique_ptr<CallTimes> times;
   ConnectionTotals traffic;
   /// Peers that have tags; null on a client.
   std::shared_ptr<PeerIndex> peers;

@@ -71,6 +71,7 @@ void CallsIn::begin_batch(TimePoint held_since) {
   if (!check_.serves()) return;
   waited_ = link_.loop().now() - std::min(link_.connection().empty_at(), held_since);
   held_since_ = held_since;
+  served_.counting().receive(held_since);
   if (arriving_.has_body()) [[unlikely]] {
     arriving_.release_body();
   }
@@ -79,7 +80,9 @@ void CallsIn::begin_batch(TimePoint held_since) {
 Status CallsIn::on_held_request(const Frame& frame, TimePoint since) {
   const Duration waited = std::exchange(waited_, saturated_difference(link_.loop().now(), since));
   const TimePoint held_since = std::exchange(held_since_, since);
+  served_.counting().receive(since);
   Status status = on_request(frame, {});
+  served_.counting().receive(held_since);
   waited_ = waited;
   held_since_ = held_since;
   return status;
@@ -137,6 +140,14 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     const CallCounting::Taking taking{served_.counting(), frame.header.id};
     InlineCall call{answers_, request.id(), frame.body.subspan(request.padded_metadata_bytes()), &chunk};
     method->serve_inline(*method, call);
+    return {};
+  }
+  if (method->timed && !has_attachment) {
+    CallCounting& counting = served_.counting();
+    const CallCounting::Taking taking{counting, frame.header.id};
+    InlineCall call{answers_, request.id(), frame.body.subspan(request.padded_metadata_bytes()), &chunk};
+    method->serve_inline(*method, call);
+    counting.function_ended(*method, frame.body.size(), link_.output().body_bytes());
     return {};
   }
   if (method->gate != nullptr) [[unlikely]] {
@@ -236,6 +247,7 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
 void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
   const MethodEntry& method = *check_.find(call.request());
   served_.counting().go_on_with(method);
+  served_.counting().receive();
   RequestExtras arrived{call.deadline()};
   arrived.pass = call.take_pass();
   if (method.key.chooses_landing) {
@@ -250,11 +262,13 @@ void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
 
 void CallsIn::on_call_refused(wire::RequestView request, const Refusal& refusal) {
   served_.counting().go_on_with(*check_.find(request));
+  served_.counting().receive();
   answers_.refuse_unrun(request.id(), refusal);
 }
 
 void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
   served_.counting().go_on_with(*check_.find(request));
+  served_.counting().receive();
   answers_.fail(request.id(), failure);
 }
 
@@ -320,6 +334,7 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   const wire::RequestView request{frame.header};
   ArrivingCalls& arriving = need_arriving_calls();
   early_ = true;
+  served_.counting().receive();
   served_.counting().taken(method);
   if (arriving_.has_body()) arriving_.release_body();
   RequestExtras arrived{deadline_of(request, link_.loop().now())};
@@ -349,6 +364,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
     return {};
   }
   const wire::RequestView request{frame.header};
+  served_.counting().receive();
   served_.counting().taken_for(check_.find(request));
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(request.id()), "a request's attachment is skipped for a reason");

@@ -289,6 +289,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
       return nullptr;
     }
   }
+  answer_bytes_ = static_cast<std::uint32_t>(bytes);
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }
@@ -317,6 +318,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
 void ServedCall::end_answer(const RunsInChunk* lent) {
   if (off_loop_) return;
   CallEnvelope* const envelope = details_ != nullptr ? &details_->envelope : nullptr;
+  const std::uint64_t attached = envelope != nullptr ? envelope->answer_attachment.size() : 0;
   if (lent != nullptr) [[unlikely]] {
     sink_->put_runs_in(*lent, envelope != nullptr && !envelope->answer_attachment.empty());
   }
@@ -331,10 +333,19 @@ void ServedCall::end_answer(const RunsInChunk* lent) {
   }
   if (!sink_->has_failed_end()) [[likely]] {
     ++host_->calls.of(*method_).answered;
+    if (host_->times != nullptr) note_answered(attached);
   } else {
     note_failure(*this, Status::of<kAnswerNotSent>());
   }
   conclude();
+}
+
+void ServedCall::note_answered(std::uint64_t attached) noexcept {
+  host_->times->ended({.method = &host_->calls.of(*method_),
+                       .received = request_.received,
+                       .in_turn = method_->ends_at_once,
+                       .waited = waited(),
+                       .bytes_sent = answer_bytes_ + attached});
 }
 
 void ServedCall::take_back_answer(const std::byte* body) {
@@ -404,6 +415,7 @@ Status ServedCall::keep_answer(std::size_t bytes) noexcept {
 }
 
 void ServedCall::run_off_loop() {
+  if (host_->times != nullptr) details_->waited = loop_->clock().now() - request_.received;
   if (cancelled_anywhere()) {
     late_failure_ = {StatusCode::kCancelled, Layer::kRpc, "the caller gave up before a worker was free"};
     return;

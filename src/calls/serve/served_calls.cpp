@@ -8,6 +8,7 @@
 #include "calls/gate/intercepted_sink.hpp"
 #include "calls/gate/request_check.hpp"
 #include "calls/serve/call_at_once.hpp"
+#include "calls/serve/timed_sink.hpp"
 #include "calls/stream/item_sink.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/base/assert.hpp"
@@ -42,6 +43,11 @@ Refusal over_running(const RunningLimit& limit) {
           limit.wait()};
 }
 
+std::uint64_t attached(const RequestExtras& extras) {
+  if (extras.incoming != nullptr) return extras.incoming->bytes();
+  return extras.attachment.size() + extras.received.size();
+}
+
 // A call that keeps its body in place keeps the whole chunk, so the chunk is charged. Objects that a handler
 // decodes from a body that it does not keep are assumed to be as large as the body.
 std::size_t kept_bytes(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk) {
@@ -62,9 +68,10 @@ ServedCalls::ServedCalls(AnswerSink& sink, CallsHost& host, Loop& loop, const Rp
       admission_(limits, *host.memory),
       gate_(sink, loop, host.methods),
       table_(host.table_secret),
-      counting_(host.calls, table_, loop.turn_time()) {}
+      counting_(host.calls, table_, loop.turn_time(), host.times.get()) {}
 
 bool ServedCalls::begin_whole(std::uint64_t id, const MethodEntry* method, MetadataView metadata) {
+  counting_.receive();
   counting_.taken_for(method);
   const CallCounting::Taking taking{counting_, id};
   auto refusal = gate_.check_caller(method, metadata);
@@ -80,6 +87,8 @@ void ServedCalls::refuse(std::uint64_t id, const Refusal& refusal) {
 }
 
 void ServedCalls::serve_whole(const MethodEntry& method, const ReceivedRequest& request, Deadline deadline) {
+  counting_.receive();
+  counting_.go_on_with(method);
   const std::size_t limit = method.options.body_bytes_max;
   if (limit != 0 && request.arguments().size() > limit) {
     return refuse(request.id, RequestCheck::over_methods_body(method, request.arguments().size()));
@@ -102,17 +111,29 @@ Status ServedCalls::serve_gated(const MethodEntry& method, const ReceivedRequest
     return {};
   }
   if (method.kind != HandlerKind::kInline) return serve(method, request, chunk, std::move(extras));
-  const CallCounting::Taking taking{counting_, request.id};
-  if (extras.pass == nullptr) {
-    InlineCall call{gate_.connection(), request.id, request.arguments(), &chunk};
-    method.serve_inline(method, call);
-    return {};
-  }
-  InterceptedSink sink{gate_.connection(), *extras.pass};
-  InlineCall call{sink, request.id, request.arguments(), &chunk};
-  method.serve_inline(method, call);
-  extras.pass->conclude();
+  serve_function(method, request, chunk, extras.pass.get());
   return {};
+}
+
+void ServedCalls::serve_function(const MethodEntry& method, const ReceivedRequest& request,
+                                 const ChunkRef& chunk, GatePass* pass) {
+  if (pass == nullptr) return serve_function(method, request, chunk, gate_.connection());
+  InterceptedSink intercepted{gate_.connection(), *pass};
+  serve_function(method, request, chunk, intercepted);
+  pass->conclude();
+}
+
+void ServedCalls::serve_function(const MethodEntry& method, const ReceivedRequest& request,
+                                 const ChunkRef& chunk, AnswerSink& sink) {
+  const CallCounting::Taking taking{counting_, request.id};
+  if (host_.times == nullptr) {
+    InlineCall call{sink, request.id, request.arguments(), &chunk};
+    return method.serve_inline(method, call);
+  }
+  TimedSink timed{sink};
+  InlineCall call{timed, request.id, request.arguments(), &chunk};
+  method.serve_inline(method, call);
+  counting_.function_ended(method, request.bytes.size(), timed.bytes());
 }
 
 Status ServedCalls::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
@@ -147,6 +168,8 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
     return refuse_passed(request.id, *refusal, extras.pass);
   }
+  if (host_.times != nullptr)
+    host_.times->received(host_.calls.of(method), request.bytes.size() + attached(extras));
   if (method.ends_at_once && method.gate == nullptr) {
     const CallCounting::Taking taking{counting_, request.id};
     serve_at_once(list_, gate_.connection(), host_, gate_.loop(), method,
@@ -157,6 +180,7 @@ Status ServedCalls::serve(const MethodEntry& method, const ReceivedRequest& requ
                    .kept = charge.kept - extras.received.size(),
                    .connection_charge = charge.in_connection(),
                    .answer_bytes_max = limits_.body_bytes_max,
+                   .received_at = counting_.received(),
                    .received = extras.received,
                    .landed = extras.attachment,
                    .place = place});
@@ -200,7 +224,8 @@ ServedCall* ServedCalls::new_record(const MethodEntry& method, const ReceivedReq
                         .deadline = extras.deadline,
                         .connection_charge = charge.in_connection(),
                         .answer_bytes_max = limits_.body_bytes_max,
-                        .place = std::move(place)};
+                        .place = std::move(place),
+                        .received = counting_.received()};
   try {
     table_.reserve_one();
     if (method.keeps_body && arguments_stay_in(chunk, received)) {

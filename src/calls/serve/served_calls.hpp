@@ -72,6 +72,9 @@ class ServedCalls {
   /// peer's breach of the protocol.
   Status serve_gated(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
                      RequestExtras&& extras, std::uint64_t attachment_bytes);
+  /// Serves a request of an ordinary function that has passed its gate with `pass`, or has none.
+  void serve_function(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
+                      GatePass* pass);
   /// Serves a request that has passed its gate, with a record. The arguments are in `chunk` if that is not
   /// null. A failure is the peer's breach of the protocol.
   Status serve(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
@@ -94,6 +97,8 @@ class ServedCalls {
   bool orphan_some(std::size_t& left) { return list_.orphan_some(left); }
 
  private:
+  void serve_function(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
+                      AnswerSink& sink);
   ServedCall* new_record(const MethodEntry& method, const ReceivedRequest& request, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, RequestExtras& extras, bool has_details);
 

@@ -175,7 +175,8 @@ Result<void> CallServer::State::make(PeerBoard& peers) {
                                                                .interceptors = options_.interceptors,
                                                                .authenticator = options_.authenticator,
                                                                .authorizer = options_.authorizer,
-                                                               .loops = std::max(1u, options_.threads)}));
+                                                               .loops = std::max(1u, options_.threads)}),
+                      options_.call_times);
   Result<void> made = make_threads(peers);
   return made.ok() ? listen() : made;
 }
@@ -387,6 +388,7 @@ ServerStats CallServer::State::stats() const {
   stats.connections_accepted = accepted_.get();
   stats.connections_refused = refused_.get();
   stats.connections = connections_.load(std::memory_order_relaxed);
+  stats.memory = {memory_->used(), memory_->limit()};
   const std::vector<MethodEntry>& methods = methods_.entries();
   stats.methods.resize(methods.size());
   for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;

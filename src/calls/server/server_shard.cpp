@@ -46,6 +46,7 @@ ServerShard::ServerShard(const Setup& setup)
       place_(std::make_shared<PeerPlace>(setup.loop, sessions_, setup.memory)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
+  if (setup.options.call_times) host_.times = std::make_unique<CallTimes>(setup.loop);
   host_.workers = setup.workers;
   host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
@@ -63,6 +64,7 @@ ServerShard::~ServerShard() {
 }
 
 void ServerShard::adopt(std::unique_ptr<Incoming> incoming) noexcept {
+  setup_.loop.turn_time().count_busy();
   if (setup_.options.loop_held_from != kNoTimeout) holds_.watch(setup_.options.loop_held_from);
   try {
     begin(*incoming);
@@ -291,6 +293,8 @@ void ServerShard::count(ServerStats& stats) const {
   }
   const std::vector<MethodEntry>& methods = setup_.methods.entries();
   for (std::size_t i = 0; i < methods.size(); ++i) host_.calls.add_to(stats.methods[i], methods[i]);
+  host_.calls.add_none_to(stats.unknown);
+  stats.loops.push_back(setup_.loop.stats());
 }
 
 }  // namespace weft::detail

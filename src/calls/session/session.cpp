@@ -185,6 +185,13 @@ void Session::abandon() noexcept {
   in_.orphan_some(all);
 }
 
+ConnectionStats Session::traffic() const noexcept {
+  ConnectionStats stats = connection_->stats();
+  stats.items_received = streams_.items_received();
+  stats.items_sent = streams_.items_sent();
+  return stats;
+}
+
 // From its beginning on the connection reports, also that there was no memory for a hello.
 void Session::start(Bytes received) noexcept {
   connection_->start(*this, received);

@@ -121,6 +121,7 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
   void notify_room() override { owner_.on_session_room(*this); }
   bool serves_last_calls() override;
   SessionStreams& streams() override { return streams_; }
+  ConnectionStats traffic() const noexcept override;
   PeerSeat& seat() override { return seat_; }
   const std::shared_ptr<PeerTarget>& peer_target() override;
 

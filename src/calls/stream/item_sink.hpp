@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "calls/terms/refusals.hpp"
+#include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/stream/stream_place.hpp"
@@ -65,6 +66,12 @@ class ItemSink : private Ready {
   std::uint32_t window() const noexcept { return limits_.stream_window; }
   LocalBudget& memory() const noexcept { return memory_; }
 
+  /// Items of all streams of the connection. Thread: any.
+  std::uint64_t items_received() const noexcept { return items_received_.get(); }
+  std::uint64_t items_sent() const noexcept { return items_sent_.get(); }
+  void count_received(std::size_t items) noexcept { items_received_.add(static_cast<std::int64_t>(items)); }
+  void count_sent(std::size_t items) noexcept { items_sent_.add(static_cast<std::int64_t>(items)); }
+
   /// A stream that the peer opened has begun.
   void enter() noexcept { ++served_; }
   /// A stream has ended; `held` of its items are counted.
@@ -113,6 +120,8 @@ class ItemSink : private Ready {
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   std::uint64_t held_ = 0;
   std::uint32_t served_ = 0;
+  Counter items_received_;
+  Counter items_sent_;
   /// Items of streams that this side opened count too.
   bool counts_opened_ = false;
 };

@@ -71,6 +71,7 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
 }  // namespace
 
 StreamSide::~StreamSide() {
+  count_sent();
   if (attachment_ != nullptr) attachment_->stop(loop_);
   if (place_.is_open()) place_.sink->leave(place_.answers, counted_);
 }
@@ -91,9 +92,14 @@ StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
           place.answers};
 }
 
+void StreamSide::count_sent() noexcept {
+  if (place_.is_open()) place_.sink->count_sent(std::exchange(items_sent_, 0));
+}
+
 // The side that began the call may only learn of the end when its connection is gone.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
+  count_sent();
   ItemTransfer* const leaving = std::exchange(attachment_, nullptr);
   if (leaving != nullptr) leaving->leave_side();
   const bool is_cut = incoming_.arriving() != nullptr && why.ok() && !drops;
@@ -202,11 +208,16 @@ void StreamSide::end_item() noexcept {
   if (!place_.is_session || session_of(place_).output().needs_end()) [[unlikely]] {
     return end_any_item();
   }
+  ++items_sent_;
   loop_.turn_time().did(1);
 }
 
 [[gnu::noinline]] void StreamSide::end_any_item() noexcept {
-  if (Status lost = place_.sink->end_item(place_); !lost.ok()) fail_writing(std::move(lost));
+  if (Status lost = place_.sink->end_item(place_); !lost.ok()) {
+    fail_writing(std::move(lost));
+  } else {
+    ++items_sent_;
+  }
   loop_.turn_time().did(1);
 }
 
@@ -234,6 +245,7 @@ void StreamSide::end_writing() noexcept {
   if (own_items_ != OwnItems::kUnused && own_items_ != OwnItems::kOpen) return;
   check_thread(loop_);
   own_items_ = OwnItems::kEnded;
+  count_sent();
   wake_writer();
   if (place_.is_open() && attachment_ == nullptr) place_.sink->end_items(place_);
 }
@@ -245,6 +257,7 @@ void StreamSide::set_writer(Ready* writer) noexcept {
   if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);
   writer_ = writer;
   if (writer == nullptr) return unlink();
+  count_sent();
   if (may_send) place_.sink->wait_for_room(*this);
 }
 
@@ -283,6 +296,7 @@ IncomingItems::Arrival StreamSide::on_item(Bytes item, const ChunkRef& chunk) no
   if (!place_.is_open()) return Arrival::kDropped;
   if (incoming_.have_ended() && failure_.ok()) return Arrival::kAfterLast;
   const auto bytes = static_cast<std::uint32_t>(item.size());
+  place_.sink->count_received(1);
   std::uint64_t granted = 0;
   const Arrival arrival =
       incoming_.are_wanted() && is_over_share(wire::item_cost(bytes))
@@ -306,6 +320,7 @@ bool StreamSide::on_last_item() noexcept {
 Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept {
   if (!place_.is_open()) return {};  // given up; the call has not ended yet
   std::uint64_t granted = 0;
+  std::size_t ends = 0;
   for (const Frame& item : items) {
     if (incoming_.have_ended() && failure_.ok()) [[unlikely]] {
       return misplaced_item("an item behind the last one of its stream");
@@ -315,6 +330,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
     }
     if (wire::ItemView{item.header}.is_last()) [[unlikely]] {
       incoming_.end();
+      ++ends;
       continue;
     }
     if (is_over_share(wire::item_cost(item.header.body_bytes))) [[unlikely]] {
@@ -342,6 +358,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
         break;
     }
   }
+  if (place_.is_open()) place_.sink->count_received(items.size() - ends);
   took(granted);
   if (incoming_.has_item() || incoming_.have_ended()) wake(loop_, reader_);
   return {};

@@ -11,23 +11,29 @@ std::uint64_t MethodCounts::taken() const noexcept {
   return sum;
 }
 
-void MethodCounts::add_to(MethodStats& stats, const MethodEntry& method) const noexcept {
-  const MethodCounters& counters = counters_[method.index];
+void MethodCounts::add_to(MethodStats& stats, const MethodEntry& method) const {
+  add_to(stats, counters_[method.index], method.kind);
+}
+
+void MethodCounts::add_to(MethodStats& stats, const MethodCounters& counters, HandlerKind kind) {
   // The counters of ends are read before that of beginnings, so that no more calls have ended than were
   // taken.
-  std::uint64_t ended = counters.refused.get() + counters.dropped.get();
-  stats.refused += counters.refused.get();
-  stats.dropped += counters.dropped.get();
+  std::uint64_t ended = counters.dropped.get();
+  stats.dropped += ended;
   for (std::size_t code = 0; code < kStatusCodes; ++code) {
     const std::uint64_t failed = counters.failed[code].get();
     stats.failed[code] += failed;
-    ended += failed;
+    const std::uint64_t refused = counters.refused[code].get();
+    stats.refused_codes[code] += refused;
+    stats.refused += refused;
+    ended += failed + refused;
   }
   const std::uint64_t answered = counters.answered.get();
   const std::uint64_t taken = counters.taken.get();
   stats.calls += taken;
   stats.running += counters.running.get();
-  stats.answered += method.kind == HandlerKind::kInline ? taken - std::min(taken, ended) : answered;
+  stats.answered += kind == HandlerKind::kInline ? taken - std::min(taken, ended) : answered;
+  if (const MethodTimes* const times = counters.times.find()) times->add_to(stats);
 }
 
 }  // namespace weft::detail

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <utility>
 
+#include "calls/terms/method_times.hpp"
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
@@ -18,7 +20,6 @@ class MethodTable;
 /// counters lie in the same cache line.
 struct alignas(64) MethodCounters {
   Counter taken;
-  Counter refused;
   /// Calls with a result. Those of ordinary functions are not counted: their calls that did not fail were
   /// answered.
   Counter answered;
@@ -26,8 +27,12 @@ struct alignas(64) MethodCounters {
   /// Records that have not ended.
   Counter running;
   std::array<Counter, kStatusCodes> failed;
+  std::array<Counter, kStatusCodes> refused;
+  /// Empty where calls are not timed.
+  OwnedMethodTimes times;
 
   void fail(StatusCode code) noexcept { ++failed[static_cast<std::size_t>(code) % kStatusCodes]; }
+  void refuse(StatusCode code) noexcept { ++refused[static_cast<std::size_t>(code) % kStatusCodes]; }
 };
 
 /// Counters of all methods on one loop, and of requests for unknown methods.
@@ -49,10 +54,14 @@ class MethodCounts {
   const MethodCounters& of(const MethodEntry& method) const noexcept { return counters_[method.index]; }
   /// Requests taken, for methods or not.
   std::uint64_t taken() const noexcept;
-  /// Adds the counters of `method` to `stats`.
-  void add_to(MethodStats& stats, const MethodEntry& method) const noexcept;
+  /// Adds the counters of `method` to `stats`. Throws std::bad_alloc.
+  void add_to(MethodStats& stats, const MethodEntry& method) const;
+  /// Adds the counters of requests for no method.
+  void add_none_to(MethodStats& stats) const { add_to(stats, counters_[0], HandlerKind::kInline); }
 
  private:
+  static void add_to(MethodStats& stats, const MethodCounters& counters, HandlerKind kind);
+
   std::size_t size_;
   /// That of requests for no method is the first.
   std::unique_ptr<MethodCounters[]> counters_;

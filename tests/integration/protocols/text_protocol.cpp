@@ -133,7 +133,7 @@ class TextConnection final : public ServedConnection, ByteSink, AnswerSink, Item
   }
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override {
     host_.refusals.count(reason);
-    served_.counting().refused(id);
+    served_.counting().refused(id, why.code());
     say("fail", id, std::string{to_string(why.code())} + ' ' + why.to_string());
   }
   void refuse_without_memory(std::uint64_t id) override {

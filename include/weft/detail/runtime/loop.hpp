@@ -56,9 +56,9 @@ class WatchTable;
 /// all of them together with the full turn before run no more coroutines than its budget. With a clock that
 /// does not advance by itself, and in run_once() and run_until_idle(), every turn is a full one.
 ///
-/// Thread: everything belongs to the thread that runs the loop, except post() and stop(). A loop may be
-/// created on one thread and run on another. Posted work, coroutines, timers and watches must not throw: an
-/// exception that escapes terminates the process with a message.
+/// Thread: everything belongs to the thread that runs the loop, except post(), stop() and stats(). A loop may
+/// be created on one thread and run on another. Posted work, coroutines, timers and watches must not throw:
+/// an exception that escapes terminates the process with a message.
 class Loop : public detail::Executor {
  public:
   static constexpr Duration kForever = Duration::max();
@@ -96,6 +96,7 @@ class Loop : public detail::Executor {
   /// Returns the poller in use, which is epoll if io_uring was refused. It is never kAuto.
   PollerKind poller_kind() const noexcept { return options_.poller; }
   WaitMode mode() const noexcept { return options_.mode; }
+  /// Thread: any; the loop must outlive the call.
   LoopStats stats() const noexcept;
   /// Returns the number of armed timers without the loop's own.
   std::size_t timers_armed() const noexcept { return timers_.size() - (chunks_.are_timed() ? 1 : 0); }
@@ -223,7 +224,7 @@ class Loop : public detail::Executor {
   std::unique_ptr<detail::Alarm> alarm_;
   detail::PollerChain pollers_;
   detail::QuickBurst burst_;
-  LoopStats stats_;
+  detail::LoopCounters counters_;
   std::atomic<bool> stop_{false};
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 
@@ -58,6 +59,22 @@ struct LoopStats {
   std::uint64_t wakeups = 0;
   /// Reports of descriptors to their watches.
   std::uint64_t reports = 0;
+  /// Time in turns without the time asleep, since a server on the loop got its first connection. It includes
+  /// the present turn.
+  Duration busy{};
 };
+
+namespace detail {
+
+/// The counters that a loop changes; read on any thread.
+struct LoopCounters {
+  Counter turns;
+  Counter quick_turns;
+  Counter polls;
+  Counter sleeps;
+  Counter reports;
+};
+
+}  // namespace detail
 
 }  // namespace weft

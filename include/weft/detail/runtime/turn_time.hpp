@@ -10,6 +10,7 @@
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/absence.hpp"
+#include "weft/detail/runtime/busy_time.hpp"
 #include "weft/detail/runtime/clock.hpp"
 #include "weft/detail/runtime/company.hpp"
 #include "weft/detail/runtime/held_loop.hpp"
@@ -45,20 +46,42 @@ class TurnTime {
     if (now - looked_ >= held_from_) [[unlikely]] {
       was_held(now - looked_);
     }
+    if (counts_busy_ && !busy_.is_awake()) [[unlikely]] {
+      busy_.wake(now);
+    }
     begin_at(now);
   }
+  /// The turn sleeps now, and has done nothing before.
+  void sleep() noexcept {
+    if (busy_.is_awake()) busy_.sleep(now_);
+  }
   /// The turn goes on after it slept.
-  void go_on() noexcept { begin_at(clock_.now()); }
+  void go_on() noexcept {
+    const TimePoint now = clock_.now();
+    if (counts_busy_) busy_.wake(now);
+    begin_at(now);
+  }
   /// The loop is not driven for a while.
   void rest() noexcept {
+    TimePoint until = now_;
     if (held_from_ != Duration::max()) {
-      const Duration lasted = clock_.now() - looked_;
+      until = clock_.now();
+      const Duration lasted = until - looked_;
       if (lasted >= held_from_) [[unlikely]] {
         was_held(lasted);
       }
     }
     looked_ = TimePoint::max();
+    if (busy_.is_awake()) busy_.sleep(until);
   }
+  /// Counts the busy time from the next turn on.
+  void count_busy() noexcept { counts_busy_ = true; }
+  /// Quick turns begin, which do not look at the clock.
+  void be_quick() noexcept { quick_ = true; }
+  /// Returns the time of the turn; looks at the clock in a quick turn.
+  TimePoint recent() noexcept { return quick_ ? read() : now_; }
+  /// The time in turns without the time asleep. Thread of until(): any.
+  const BusyTime& busy() const noexcept { return busy_; }
   /// The time as of the last look.
   TimePoint now() const noexcept { return now_; }
   /// Looks at the clock.
@@ -179,6 +202,7 @@ class TurnTime {
     began_ = looked_ = now_ = now;
     left_ = pieces_;
     old_ = false;
+    quick_ = false;
     note_begun(nullptr);
   }
   [[gnu::cold]] [[gnu::noinline]] void was_held(Duration lasted) noexcept {
@@ -200,10 +224,13 @@ class TurnTime {
   std::size_t pieces_ = 1;
   std::size_t left_ = 1;
   bool old_ = false;
+  bool quick_ = false;
+  bool counts_busy_ = false;
   bool close_ = false;
   TimePoint close_until_{};
   Duration held_from_ = Duration::max();
   std::atomic<const void*> begun_last_ = nullptr;
+  BusyTime busy_;
   IntrusiveList<HeldLoopWatch, HeldLoopTag> watches_;
   Absence absence_;
   Company company_;

@@ -14,6 +14,8 @@ struct ConnectionStats {
   std::uint64_t bytes_sent = 0;       ///< taken by the carrier
   std::uint64_t frames_sent = 0;      ///< queued when bytes were last sent: the last ones may still wait
   std::uint64_t sends = 0;            ///< each took some bytes, mostly many frames
+  std::uint64_t items_received = 0;   ///< of streams
+  std::uint64_t items_sent = 0;       ///< of streams, queued
 
   ConnectionStats& operator+=(const ConnectionStats& other) {
     bytes_received += other.bytes_received;
@@ -22,6 +24,8 @@ struct ConnectionStats {
     bytes_sent += other.bytes_sent;
     frames_sent += other.frames_sent;
     sends += other.sends;
+    items_received += other.items_received;
+    items_sent += other.items_sent;
     return *this;
   }
   friend bool operator==(const ConnectionStats&, const ConnectionStats&) = default;

@@ -47,6 +47,8 @@ struct ServedRequest {
   std::uint32_t metadata_bytes = 0;
   /// Its place among the running calls of its method and of the server.
   RunningPlace place{};
+  /// Time at which the whole request was received; only where calls are timed.
+  TimePoint received{};
 };
 
 /// A request that outlives the receiving of its bytes: for a coroutine, a delayed reply, a worker, or a
@@ -96,6 +98,9 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   AnswerSink* sink() const { return sink_; }
   std::uint64_t connection_id() const { return connection_id_; }
   const ServedRequest& request() const { return request_; }
+  /// Returns the time from the receipt of the request until a worker took it; zero for calls without a
+  /// worker.
+  Duration waited() const { return details_ != nullptr ? details_->waited : Duration::zero(); }
 
   /// Runs the handler, or hands the call to a worker. The record may be freed by this.
   void start();
@@ -175,6 +180,7 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
 
   void cancel(CancelReason reason);
   void conclude(State state = State::kAnswered);
+  void note_answered(std::uint64_t attached) noexcept;
 
   AnswerSink* sink_;
   CallsHost* host_;
@@ -190,6 +196,8 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   Task<void> task_;
   Status late_failure_;
   std::uint32_t holders_ = 1;
+  /// Size of the answer that was begun, without its attachment.
+  std::uint32_t answer_bytes_ = 0;
   State state_ = State::kRunning;
   bool off_loop_ = false;
   bool bad_arguments_ = false;

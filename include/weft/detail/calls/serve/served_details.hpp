@@ -26,6 +26,8 @@ struct ServedDetails final : ListHook<WorkerQueueTag>, Timer, PooledFrame {
   ServedCall* const call;
   /// A worker that takes the call later does not run it.
   TimePoint run_until = TimePoint::max();
+  /// Time from the receipt of the request until a worker took it; only where calls are timed.
+  Duration waited{};
   CallEnvelope envelope{};
   /// Memory that the handler's arguments point into.
   std::shared_ptr<void> kept_by_handler{};

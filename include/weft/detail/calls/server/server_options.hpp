@@ -101,8 +101,18 @@ struct ServerOptions {
   /// log with the name of the method, at most once a second; ServerStats::loops_held counts. kNoTimeout:
   /// never. Above zero.
   Duration loop_held_from = std::chrono::milliseconds{200};
+  /// Measures how long calls last: MethodStats::latencies and the fields after it. Calls that end in one turn
+  /// of a loop share a reading of the clock, so the resolution is such a turn: the time in which the calls
+  /// that were received together are served.
+  bool call_times = true;
   RpcLimits limits{};
   Logger* logger = nullptr;
+};
+
+/// Use of a memory budget, in bytes.
+struct MemoryUse {
+  std::size_t used = 0;
+  std::size_t limit = 0;
 };
 
 /// Counters of a server since it was started, over all its loops.
@@ -120,6 +130,9 @@ struct ServerStats {
   ConnectionStats traffic;            ///< of all connections, including ended ones
   std::uint64_t loops_held = 0;       ///< times that a loop was held up: ServerOptions::loop_held_from
   std::vector<MethodStats> methods;   ///< as they were registered
+  MethodStats unknown;                ///< requests for no method of the server; without a name
+  std::vector<LoopStats> loops;       ///< of each loop
+  MemoryUse memory;                   ///< RpcLimits::process_memory_max; loops keep some in reserve
 };
 
 }  // namespace weft

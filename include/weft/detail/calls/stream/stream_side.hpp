@@ -152,6 +152,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void end_any_item() noexcept;
   std::byte* fail_closed() noexcept;
   bool is_over_share(std::uint64_t cost) const noexcept;
+  void count_sent() noexcept;
   void note_loss(Status why) noexcept;
   void fail_writing(Status why) noexcept;
 
@@ -166,6 +167,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   std::uint64_t counted_ = 0;
   /// Null when all of it is queued.
   ItemTransfer* attachment_ = nullptr;
+  /// Items that were sent and are not counted in the connection yet, which is done where writing pauses.
+  std::uint32_t items_sent_ = 0;
   OwnItems own_items_ = OwnItems::kUnused;
   bool closed_ = false;
   bool lost_item_ = false;

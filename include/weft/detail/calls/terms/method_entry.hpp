@@ -63,9 +63,11 @@ struct MethodEntry {
   RunningLimit* running = nullptr;
   /// Rates, adaptive limits and interceptors that its calls pass; null: none. Set by the server.
   const MethodGate* gate = nullptr;
-  /// An ordinary function without a gate: its calls are served directly where they are received. Set by the
-  /// server.
+  /// An ordinary function without a gate whose calls are not timed: its calls are served directly where they
+  /// are received. Set by the server.
   bool straight = false;
+  /// The same, but its calls are timed.
+  bool timed = false;
   /// Index of its counters; 0 is for requests without a method. Set by the server.
   std::size_t index = 0;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
