@@ -19,6 +19,27 @@ struct Front {
   }
 };
 
+// begin: cost
+/// Tells its cost beside the result.
+weft::Result<int> square(weft::CallContext& context, int number) {
+  context.add_initial_metadata("served-by", "storage-1").value();
+  context.add_answer_metadata("cost", "3").value();
+  if (number > 46340) return weft::user_error(1, "too large");
+  return number * number;
+}
+// end: cost
+
+weft::Task<void> ask_cost(weft::Client& client) {
+  // begin: answer
+  weft::AnswerMetadata metadata;
+  const auto squared = co_await client.call<square>({.answer_metadata = &metadata}, 50000);
+  const auto cost = metadata.trailing().find("cost");
+  // end: answer
+  std::printf("%s; by %s, cost %s\n", squared.status().to_string().c_str(),
+              std::string{metadata.initial().find("served-by").value_or("nobody")}.c_str(),
+              std::string{cost.value_or("unknown")}.c_str());
+}
+
 weft::Task<void> ask(weft::Client& client) {
   // begin: call
   weft::Metadata metadata;
@@ -45,8 +66,10 @@ int main() {
   options.loop = loop.get();
   weft::Server server{std::move(options)};
   server.register_handler<&Front::keep>(&front);
+  server.register_handler<square>();
   server.start().value();
 
   weft::Client client{*loop, {.connect = server.urls().front()}};
   loop->block_on(ask(client));
+  loop->block_on(ask_cost(client));
 }

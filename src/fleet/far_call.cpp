@@ -34,7 +34,7 @@ Status failure_of_far_call(Status failure, bool lost_its_loop) noexcept {
 bool names_memory(const FleetCallOptions& options) noexcept {
   const CallOptions& call = options.call;
   return options.retry != nullptr || !call.attachment.empty() || !call.landing.empty() ||
-         call.metadata.is_given() || call.progress != nullptr;
+         call.metadata.is_given() || call.progress != nullptr || call.answer_metadata != nullptr;
 }
 
 }  // namespace weft::detail

@@ -57,11 +57,13 @@ CallOutcome outcome_of(const Status& status) {
 
 }  // namespace
 
-// Two answers would mix in one landing, count as one progress, and together exceed one rate.
+// Two answers would mix in one landing, count as one progress, replace each other's metadata, and together
+// exceed one rate.
 std::string_view option_for_one_answer(const CallOptions& options) noexcept {
   if (!options.landing.empty()) return "landing";
   if (options.landing_rate != 0) return "landing_rate";
   if (options.progress != nullptr) return "progress";
+  if (options.answer_metadata != nullptr) return "answer_metadata";
   return {};
 }
 

@@ -84,7 +84,7 @@ void ChannelCall::end() {
   const std::shared_ptr<RunningCall> kept = std::move(self_);
   release_controller(request_.failure.ok() ? take_failure() : std::move(request_.failure),
                      std::move(WithDetails::details.answer_attachment),
-                     WithDetails::details.answer_attachment_bytes);
+                     WithDetails::details.answer_attachment_bytes, WithDetails::details.answer_metadata());
   done_->Run();
 }
 

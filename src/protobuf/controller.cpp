@@ -27,6 +27,7 @@ void Controller::Reset() {
   status_ = Status{};
   answer_attachment_ = Buffer{};
   answer_attachment_bytes_ = 0;
+  answer_metadata_ = AnswerMetadata{};
   cancel_requested_ = false;
 }
 
@@ -77,7 +78,8 @@ void Controller::begin(const std::shared_ptr<detail::RunningCall>& call) {
   if (serving_ != nullptr) serving_->record_->cancel_with_it(call);
 }
 
-void Controller::finish(Status outcome, Buffer attachment, std::size_t attachment_bytes) {
+void Controller::finish(Status outcome, Buffer attachment, std::size_t attachment_bytes,
+                        AnswerMetadata metadata) {
   {
     const std::lock_guard lock(mutex_);
     running_.reset();
@@ -85,6 +87,7 @@ void Controller::finish(Status outcome, Buffer attachment, std::size_t attachmen
   status_ = std::move(outcome);
   answer_attachment_ = std::move(attachment);
   answer_attachment_bytes_ = attachment_bytes;
+  answer_metadata_ = std::move(metadata);
 }
 
 std::shared_ptr<detail::RunningCall> Controller::running() const {

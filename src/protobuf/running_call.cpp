@@ -34,9 +34,10 @@ bool RunningCall::cancel_requested() const {
   return controller_ != nullptr && controller_->cancel_requested();
 }
 
-void RunningCall::release_controller(Status outcome, Buffer attachment, std::size_t attachment_bytes) {
+void RunningCall::release_controller(Status outcome, Buffer attachment, std::size_t attachment_bytes,
+                                     AnswerMetadata metadata) {
   if (controller_ == nullptr) return;
-  controller_->finish(std::move(outcome), std::move(attachment), attachment_bytes);
+  controller_->finish(std::move(outcome), std::move(attachment), attachment_bytes, std::move(metadata));
 }
 
 }  // namespace weft::protobuf::detail

@@ -16,6 +16,7 @@ std::string_view to_string(FrameType type) {
                                                 "goaway", "carrier", "piece",  "continue", "item", "credit"};
   const auto index = static_cast<unsigned>(type);
   if (type == FrameType::kRate) return "rate";
+  if (type == FrameType::kAnswerMetadata) return "metadata of an answer";
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
 }

@@ -8,6 +8,7 @@
 #include "calls/sending/session_link.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/terms/transfer_progress.hpp"
+#include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
 
@@ -35,15 +36,35 @@ void CallDetails::end_rarely(const Status& outcome) noexcept {
   if (is_own_) {
     delete this;
   } else {
-    std::exchange(pass_, nullptr)->end(outcome);
+    std::exchange(pass_, nullptr)->end(outcome, answer_metadata());
   }
 }
 
 void CallDetails::begin_again() noexcept {
   left();
+  metadata_.reset();
+  lost_metadata_ = false;
   answer_attachment = Buffer{};
   answer_attachment_bytes = 0;
   lands_ahead = false;
+}
+
+// The first failure counts, and later metadata are dropped. A body over the limit is not received.
+void CallDetails::take_metadata(const Frame& frame, LocalBudget& memory) noexcept {
+  if (lost_metadata_) return;
+  if (metadata_ == nullptr) metadata_.reset(new (std::nothrow) ArrivedMetadata);
+  if (metadata_ == nullptr) {
+    lost_metadata_ = true;
+    return;
+  }
+  if (frame.body.size() != frame.header.body_bytes) {
+    metadata_->failure = over_limit("the metadata of the answer", frame.header.body_bytes,
+                                    wire::kMetadataBytesMax, "the protocol's", {});
+  } else {
+    const bool initial = wire::AnswerMetadataView{frame.header}.is_initial();
+    metadata_->failure = metadata_->pairs.take(frame.body, initial, memory);
+  }
+  lost_metadata_ = !metadata_->failure.ok();
 }
 
 void CallDetails::give_progress_back() noexcept {

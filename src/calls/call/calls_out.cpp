@@ -221,6 +221,14 @@ void CallsOut::on_continue(std::uint64_t id) {
   link_.transfers().add(details->attachment(), link_.loop(), false);
 }
 
+void CallsOut::on_metadata(const Frame& frame) {
+  Exchange* const exchange = table_.find(frame.header.id);
+  CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
+  if (details == nullptr) return;
+  details->take_metadata(frame, link_.memory());
+  if (exchange->stream() != nullptr) details->show_metadata();
+}
+
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
   const bool has_metadata = request.details != nullptr || request.carrying != nullptr;
   link_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));

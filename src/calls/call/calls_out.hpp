@@ -98,6 +98,9 @@ class CallsOut : private Ready {
   void on_answer_attachment_end(const Frame& frame, bool landed);
   /// Returns the place of the attachment of an answer with `header`, which is not received yet.
   Landing on_attachment_ahead(const wire::FrameHeader& header);
+  /// Takes metadata of an answer; dropped for an exchange without details. Metadata that cannot be kept fail
+  /// the exchange, not the connection.
+  void on_metadata(const Frame& frame);
   /// The peer asks for the attachment of `id`. Ignored if that does not wait.
   void on_continue(std::uint64_t id);
   /// Chooses the place of a piece of an answer's attachment. A failure is the peer's breach of the protocol.

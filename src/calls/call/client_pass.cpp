@@ -67,7 +67,7 @@ Status ClientPass::ask(CallRequest& request, MetadataView carried) {
   return {};
 }
 
-void ClientPass::end(const Status& outcome) noexcept {
+void ClientPass::end(const Status& outcome, const AnswerMetadata& metadata) noexcept {
   const LateEnd::Guard guard;
   const std::unique_ptr<ClientPass> self{this};
   // A copy: an interceptor may destroy the call, and `outcome` with it.
@@ -78,7 +78,9 @@ void ClientPass::end(const Status& outcome) noexcept {
                         .duration = loop_.read_clock() - began_,
                         .request_bytes = request_bytes_,
                         .answer_bytes = told.ok() ? answer_bytes_ : 0,
-                        .objects = objects_};
+                        .objects = objects_,
+                        .initial_metadata = metadata.initial(),
+                        .trailing_metadata = metadata.trailing()};
   for (std::size_t i = asked_; i-- > 0;) gate_.interceptors()[i]->after(ended);
 }
 

@@ -27,9 +27,9 @@ class ClientPass {
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
 
   void answered(std::size_t body_bytes) noexcept { answer_bytes_ = body_bytes; }
-  /// The call ended with `outcome`: notifies the interceptors. Destroys this, and the details that it created
-  /// for the call.
-  void end(const Status& outcome) noexcept;
+  /// The call ended with `outcome` and `metadata` of its answer: notifies the interceptors. Destroys this,
+  /// and the details that it created for the call.
+  void end(const Status& outcome, const AnswerMetadata& metadata) noexcept;
 
  private:
   ClientPass(const ClientGate& gate, Loop& loop, const CallRequest& request, std::size_t body_bytes);

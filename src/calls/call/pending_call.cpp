@@ -137,7 +137,10 @@ Begun PendingCall::refuse(Status failure) {
   }
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
-  if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
+  if (CallDetails* const details = std::exchange(request_.details, nullptr)) {
+    details->show_metadata();
+    details->ended(failure_);
+  }
   return {};
 }
 
@@ -265,6 +268,7 @@ const ChunkRef* PendingCall::received_in() const noexcept {
 
 bool PendingCall::forget_details() noexcept {
   if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return false;
+  if (request_.details->options.answer_metadata != nullptr) return false;
   request_.details = nullptr;
   return true;
 }
@@ -283,6 +287,7 @@ inline void PendingCall::end() noexcept {
 void PendingCall::tell_end() noexcept {
   const LateEnd::Guard guard;
   CallDetails* const details = std::exchange(request_.details, nullptr);
+  details->show_metadata();
   on_end();
   details->ended(failure_);
 }
@@ -302,7 +307,12 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
       failure_ = std::move(refused);
     } else if (wire::AnswerView{frame.header}.succeeded()) {
       decode_answer(frame.body, failure_);
-      if (request_.details != nullptr) request_.details->served(frame.body.size());
+      if (request_.details != nullptr) {
+        if (request_.details->lacks_metadata() && failure_.ok()) [[unlikely]] {
+          failure_ = request_.details->metadata_failure();
+        }
+        request_.details->served(frame.body.size());
+      }
     } else {
       failure_ = outcome_of(request_, answered_status(frame, *request_.method));
     }

@@ -77,7 +77,7 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
 
 std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
   if (!looks_at_callers() || methods_->gate()->authenticator() == nullptr) return metadata.size();
-  return remove_pair(metadata, kAuthorizationKey);
+  return remove_pairs(metadata, kAuthorizationKey);
 }
 
 void CallGate::remember_remote() {

@@ -23,6 +23,14 @@ constexpr FixedFailure kNoToken{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
     "the call's metadata has an \"authorization\" that is not \"Bearer \" and a token"};
 
+constexpr FixedFailure kTwoTokens{StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
+                                  "the call's metadata has more than one \"authorization\""};
+
+// Of two tokens one server might check the first, and another the last.
+bool has_second(MetadataView metadata, std::string_view key) {
+  return std::ranges::count(metadata, key, [](const MetadataView::Pair& pair) { return pair.first; }) > 1;
+}
+
 // The same text for an existing and for an unknown method.
 Refusal no_right(const Identity& caller) {
   if (caller.is_anonymous()) return {RefusalReason::kUnidentified, Status::of<kUnidentified>()};
@@ -70,6 +78,7 @@ CallerCheck::Known* CallerCheck::known(std::string_view value, TimePoint now) no
 Result<Grants*> CallerCheck::grants_of(MetadataView metadata, TimePoint now) {
   const auto value = authenticator_ != nullptr ? metadata.find(kAuthorizationKey) : std::nullopt;
   if (!value) return &of_peer_;
+  if (has_second(metadata, kAuthorizationKey)) return Status::of<kTwoTokens>();
   if (Known* const found = known(*value, now)) return &found->grants;
   const std::string_view token = bearer_token_of(*value);
   if (token.empty()) return Status::of<kNoToken>();

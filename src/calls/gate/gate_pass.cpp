@@ -103,13 +103,16 @@ void GatePass::conclude() noexcept {
   if (!abandoned_) leave_limits();
   if (asked_ == 0) return;
   const auto& interceptors = gate_.server.interceptors();
-  const EndedCall ended{.method = gate_.name,
-                        .remote_endpoint = *remote_,
-                        .status = outcome_,
-                        .duration = loop_.read_clock() - received_,
-                        .request_bytes = request_bytes_,
-                        .answer_bytes = outcome_.ok() ? answer_bytes_ : 0,
-                        .objects = objects_};
+  const EndedCall ended{
+      .method = gate_.name,
+      .remote_endpoint = *remote_,
+      .status = outcome_,
+      .duration = loop_.read_clock() - received_,
+      .request_bytes = request_bytes_,
+      .answer_bytes = outcome_.ok() ? answer_bytes_ : 0,
+      .objects = objects_,
+      .initial_metadata = metadata_ != nullptr ? metadata_->initial.view() : MetadataView{},
+      .trailing_metadata = metadata_ != nullptr ? metadata_->trailing.view() : MetadataView{}};
   for (std::size_t i = std::exchange(asked_, 0); i-- > 0;) interceptors[i]->after(ended);
 }
 

@@ -46,6 +46,8 @@ class GatePass {
   /// Caller of the call. Set before it is read.
   const Identity& caller() const { return caller_; }
   void set_caller(const Identity& caller) { caller_ = caller; }
+  /// The handler gave its answer `metadata`, which outlive this.
+  void show(const GivenMetadata& metadata) { metadata_ = &metadata; }
   void will_answer(std::size_t bytes) { answer_bytes_ = bytes; }
   /// The outcome is a failure; the first reported one counts.
   void will_fail(const Status& failure) {
@@ -81,6 +83,8 @@ class GatePass {
   std::uint64_t request_bytes_;
   std::uint64_t answer_bytes_ = 0;
   Status outcome_;
+  /// Null when the handler gave none.
+  const GivenMetadata* metadata_ = nullptr;
   std::size_t asked_ = 0;
   bool in_methods_limit_ = false;
   bool in_servers_limit_ = false;

@@ -162,6 +162,20 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
   return true;
 }
 
+// Pairs are shorter than the bodies that need reserved memory.
+Status AnswerWriter::send_metadata(std::uint64_t id, bool initial, Bytes pairs) {
+  static_assert(wire::kMetadataBytesMax <= FrameOutput::kSmallBytes);
+  if (!sends_metadata_ || is_gone()) return {};
+  if (pairs.size() > link_.peer().body_bytes_max) {
+    return over_limit("the metadata of the answer", pairs.size(), link_.peer().body_bytes_max, "the caller's",
+                      kRaiseBody);
+  }
+  const wire::AnswerMetadataHead head{
+      .body_bytes = static_cast<std::uint32_t>(pairs.size()), .id = id, .initial = initial};
+  link_.output().send(head.header(), as_text(pairs));
+  return {};
+}
+
 void AnswerWriter::slow_down(std::uint64_t id, std::uint64_t rate) {
   AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
   if (transfer == nullptr || !transfer->linked()) return;

@@ -35,6 +35,8 @@ class AnswerWriter final : public AnswerSink {
   bool break_off(std::uint64_t id);
   /// The peer reads the details of failures.
   void allow_details() { sends_details_ = true; }
+  /// The peer reads the metadata of answers.
+  void allow_metadata() { sends_metadata_ = true; }
   void count_request() { ++requests_; }
   /// Returns how many requests the peer has sent, modulo 2^32.
   std::uint32_t requests() const { return requests_; }
@@ -56,6 +58,7 @@ class AnswerWriter final : public AnswerSink {
   bool reserve_copy(std::uint64_t bytes) override;
   void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override;
+  Status send_metadata(std::uint64_t id, bool initial, Bytes pairs) override;
   void slow_down(std::uint64_t id, std::uint64_t rate) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
@@ -77,6 +80,7 @@ class AnswerWriter final : public AnswerSink {
                     std::string_view details = {});
 
   bool sends_details_ = false;
+  bool sends_metadata_ = false;
   std::uint32_t requests_ = 0;
   SessionLink& link_;
   CallsHost& host_;

@@ -11,6 +11,7 @@
 #include "weft/detail/calls/serve/served_call.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/runtime/client_end.hpp"
+#include "weft/detail/runtime/loop.hpp"
 
 namespace weft {
 
@@ -20,6 +21,25 @@ detail::AnswerWishes& wishes(detail::ServedCall& call) {
   auto& kept = call.envelope().wishes;
   if (kept == nullptr) kept = std::make_unique<detail::AnswerWishes>();
   return *kept;
+}
+
+detail::GivenMetadata& given_metadata(detail::ServedCall& call) {
+  auto& given = call.envelope().metadata;
+  if (given == nullptr) given = std::make_unique<detail::GivenMetadata>();
+  return *given;
+}
+
+bool is_on_loop(const detail::ServedCall& call) {
+  return Loop::current() == &call.loop();
+}
+
+/// Always false on a worker's thread: its call is answered after the handler.
+bool has_answered(const detail::ServedCall& call) {
+  return is_on_loop(call) && call.answered() && !call.cancelled_anywhere();
+}
+
+Status after_answer() {
+  return {StatusCode::kFailedPrecondition, Layer::kRpc, "metadata of an answer that was sent already"};
 }
 
 /// Notes of the connection; null without any.
@@ -98,6 +118,20 @@ Deadline CallContext::deadline() const {
 
 MetadataView CallContext::metadata() const {
   return MetadataView{call_->scope().carried()};
+}
+
+Result<void> CallContext::add_answer_metadata(std::string_view key, std::string_view value) {
+  if (has_answered(*call_)) return after_answer();
+  return given_metadata(*call_).trailing.add(key, value);
+}
+
+// On the loop they leave at once. A worker's leave when the loop answers for it, even after a failure here.
+Result<void> CallContext::add_initial_metadata(std::string_view key, std::string_view value) {
+  if (has_answered(*call_)) return after_answer();
+  Result<void> added = given_metadata(*call_).initial.add(key, value);
+  if (!added.ok() || !is_on_loop(*call_)) return added;
+  if (Status sent = call_->send_metadata(false); !sent.ok()) return sent;
+  return {};
 }
 
 void* CallContext::find_attached(const std::type_info& type) const noexcept {

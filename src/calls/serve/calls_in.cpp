@@ -54,7 +54,7 @@ MetadataView metadata_of(const Frame& request) {
 Refusal bad_metadata() {
   return {RefusalReason::kBadMetadata,
           {StatusCode::kInvalidArgument, Layer::kRpc,
-           "the call's metadata is not made of whole pairs, each with a key of its own"}};
+           "the call's metadata are malformed: not made of whole pairs, each with a key, or more than 64"}};
 }
 
 }  // namespace

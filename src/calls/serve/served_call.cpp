@@ -305,6 +305,12 @@ std::byte* ServedCall::begin_answer(std::size_t bytes, const RunsInChunk* lent) 
       return nullptr;
     }
     attached = attachment.size();
+    if (details_->envelope.metadata != nullptr) [[unlikely]] {
+      if (Status bad = send_metadata(true); !bad.ok()) {
+        fail(bad);
+        return nullptr;
+      }
+    }
   }
   std::byte* const body = lent == nullptr ? sink_->begin_answer(id(), bytes, attached)
                                           : sink_->begin_answer_around(id(), bytes, attached, *lent);
@@ -359,12 +365,27 @@ void ServedCall::fail(const Status& failure) {
   }
   if (!is_heard(*this)) return;
   note_failure(*this, failure);
+  static_cast<void>(send_metadata(true));  // without room the failure goes alone
   if (bad_arguments_) {
     sink_->refuse(id(), RefusalReason::kBadArguments, failure);
   } else {
     sink_->fail(id(), failure);
   }
   conclude();
+}
+
+Status ServedCall::send_metadata(bool trailing) {
+  GivenMetadata* const given = details_ != nullptr ? details_->envelope.metadata.get() : nullptr;
+  if (given == nullptr || sink_ == nullptr || answered()) return {};
+  if (GatePass* const pass = pass_of(*this)) pass->show(*given);
+  const Bytes initial = given->initial.view().bytes();
+  const Bytes unsent = initial.subspan(std::exchange(given->initial_sent, initial.size()));
+  Status outcome;
+  if (!unsent.empty()) outcome = sink_->send_metadata(id(), true, unsent);
+  if (!trailing || std::exchange(given->trailing_sent, true)) return outcome;
+  const Bytes last = given->trailing.view().bytes();
+  if (outcome.ok() && !last.empty()) outcome = sink_->send_metadata(id(), false, last);
+  return outcome;
 }
 
 void ServedCall::refuse_arguments(const Status& failure) {

@@ -232,6 +232,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, limits_.attachment_rate_max);
   }
   if ((*features & wire::Features::kDetails) != 0) in_.answers().allow_details();
+  if ((*features & wire::Features::kAnswerMetadata) != 0) in_.answers().allow_metadata();
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
     streams_.allow({.window = theirs.stream_window_bytes,
@@ -392,6 +393,9 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       keep_answer_to_rate(in_, rate.id(), rate.bytes_per_second());
       return {};
     }
+    case wire::FrameType::kAnswerMetadata:
+      out_.on_metadata(frame);
+      return {};
     case wire::FrameType::kPiece:  // taken as an attachment
       return {};
     case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything
@@ -442,6 +446,7 @@ bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
     Status breach;
     return streams_.wants_item(find_stream(item.id(), item.of_answer(), {}, breach), arrived.size());
   }
+  if (header.type == wire::FrameType::kAnswerMetadata) return header.body_bytes <= wire::kMetadataBytesMax;
   return !wire::is_skippable(header.type);
 }
 

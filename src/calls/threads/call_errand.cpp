@@ -12,7 +12,7 @@ namespace {
 
 bool names_memory(const CallOptions& options) noexcept {
   return !options.attachment.empty() || !options.landing.empty() || options.metadata.is_given() ||
-         options.progress != nullptr;
+         options.progress != nullptr || options.answer_metadata != nullptr;
 }
 
 Status loop_stopped_status() noexcept {

@@ -29,7 +29,11 @@ Status unprocessed(Status failure) noexcept {
 }  // namespace
 
 StreamErrand::StreamErrand(Request request) noexcept
-    : door_(std::move(request.door)), method_(request.method), options_(request.options) {
+    : door_(std::move(request.door)),
+      method_(request.method),
+      options_(request.options),
+      shown_metadata_(request.options.answer_metadata) {
+  if (shown_metadata_ != nullptr) options_.answer_metadata = &answer_metadata_;
   if (options_.timeout == Duration::zero()) options_.timeout = kNoTimeout;
   ErrandTime time{door_->clock(), kNoTimeout, options_};
   deadline_ = time.on_loop(TimePoint{});

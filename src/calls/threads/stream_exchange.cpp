@@ -59,6 +59,12 @@ bool StreamExchange::has_ended() const noexcept {
   return concluded_ || !abandoned_.ok();
 }
 
+bool StreamExchange::is_concluded() const noexcept {
+  if (in_child()) return false;
+  const Lock its_lock = lock();
+  return concluded_;
+}
+
 Status StreamExchange::failure() const noexcept {
   if (in_child()) return Status::of<kStreamOfParent>();
   const Lock its_lock = lock();

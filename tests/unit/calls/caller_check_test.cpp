@@ -101,14 +101,26 @@ TEST_F(CallersOfAConnection, HearNoneOfTheMethodsWithoutARight) {
             check.refuse(nullptr, {}, TimePoint{})->status.to_string());
 }
 
+TEST_F(CallersOfAConnection, AreRefusedWithTwoTokens) {
+  Metadata metadata;
+  metadata.add(kAuthorizationKey, "Bearer ann").value();
+  metadata.add(kAuthorizationKey, "Bearer bob").value();
+  const auto refusal = check.refuse(&even, metadata, TimePoint{});
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->reason, RefusalReason::kBadCredentials);
+  EXPECT_EQ(refusal->status.code(), StatusCode::kUnauthenticated);
+  EXPECT_FALSE(refuse(&even, "ann"));
+}
+
 TEST(RemovedPairs, LeaveTheOthersAndNoTrace) {
   const auto without = [](const char* key) {
     Metadata metadata;
     metadata.set("a", "1").value();
     metadata.set("secret", "s3cr3t").value();
     metadata.set("b", "2").value();
+    metadata.add("secret", "another s3cr3t").value();
     std::vector<std::byte> bytes(metadata.view().bytes().begin(), metadata.view().bytes().end());
-    const std::size_t left = remove_pair(bytes, key);
+    const std::size_t left = remove_pairs(bytes, key);
     const MetadataView others{Bytes{bytes}.first(left)};
     EXPECT_TRUE(is_metadata(others.bytes()));
     EXPECT_EQ(others.find("b"), "2");

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "weft/detail/calls/terms/answer_metadata.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
 namespace weft {
 
@@ -41,6 +46,34 @@ TEST(Metadata, ReplacesWhatAKeyHad) {
   EXPECT_EQ(pairs_of(metadata), (Pairs{{"a", "longer than before"}, {"b", "2"}}));
   metadata.set("b", *metadata.view().find("a")).value();
   EXPECT_EQ(metadata.view().find("b"), "longer than before") << "what it has itself may be set again";
+}
+
+TEST(Metadata, KeepsRepeatedKeysInOrder) {
+  Metadata metadata;
+  metadata.add("a", "1").value();
+  metadata.add("b", "2").value();
+  metadata.add("a", "3").value();
+  metadata.add("a", *metadata.view().find("b")).value();
+  std::string told;
+  for (const auto& [key, value] : metadata.view()) told += std::string{key} + std::string{value};
+  EXPECT_EQ(told, "a1b2a3a2");
+  EXPECT_EQ(metadata.view().find("a"), "1") << "the first value";
+  EXPECT_TRUE(detail::is_metadata(metadata.view().bytes()));
+  metadata.set("a", "4").value();
+  EXPECT_EQ(pairs_of(metadata), (Pairs{{"a", "4"}, {"b", "2"}})) << "set() replaces all values";
+  EXPECT_EQ(std::distance(metadata.view().begin(), metadata.view().end()), 2);
+}
+
+TEST(Metadata, HasTheSameLimitsForRepeatedKeys) {
+  Metadata metadata;
+  for (std::size_t i = 0; i < kMetadataPairsMax; ++i) metadata.add("k", "v").value();
+  EXPECT_EQ(metadata.add("k", "v").status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(metadata.add("", "v").status().code(), StatusCode::kInvalidArgument);
+  Metadata large;
+  large.add("k", std::string(wire::kMetadataBytesMax - 10, 'v')).value();
+  EXPECT_EQ(large.add("k", "").status().code(), StatusCode::kOk);
+  EXPECT_EQ(large.view().bytes().size(), wire::kMetadataBytesMax);
+  EXPECT_EQ(large.add("k", "").status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(Metadata, TellsNoneFromEmpty) {
@@ -94,7 +127,7 @@ TEST(Metadata, HasLimits) {
   EXPECT_EQ(metadata.view().find("k"), most);
 }
 
-TEST(Metadata, OfAPeerIsWholePairsWithKeysOfTheirOwn) {
+TEST(Metadata, OfAPeerIsWholePairsWithKeys) {
   Metadata metadata;
   metadata.set("key", "value").value();
   metadata.set("k2", "v").value();
@@ -105,11 +138,59 @@ TEST(Metadata, OfAPeerIsWholePairsWithKeysOfTheirOwn) {
   }
   std::vector<std::byte> twice{whole.begin(), whole.end()};
   twice.insert(twice.end(), whole.begin(), whole.begin() + 12);
-  EXPECT_FALSE(detail::is_metadata(twice)) << "two values of one key";
+  EXPECT_TRUE(detail::is_metadata(twice)) << "two values of one key";
   std::vector<std::byte> no_key(5);
   no_key[2] = std::byte{1};
   EXPECT_FALSE(detail::is_metadata(no_key));
   EXPECT_FALSE(detail::is_metadata(std::vector<std::byte>(100, std::byte{0xFF})));
+}
+
+class ReceivedMetadata : public ::testing::Test {
+ protected:
+  static Bytes one_pair() { return as_bytes(std::string_view{"\x01\0\x01\0kv", 6}); }
+
+  std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(std::size_t{1} << 20);
+  LocalBudget memory_{budget_};
+};
+
+TEST_F(ReceivedMetadata, AddsUpAndCharges) {
+  AnswerMetadata metadata;
+  EXPECT_TRUE(metadata.take(one_pair(), true, memory_).ok());
+  EXPECT_TRUE(metadata.take(one_pair(), true, memory_).ok());
+  EXPECT_TRUE(metadata.take(one_pair(), false, memory_).ok());
+  EXPECT_EQ(metadata.initial().bytes().size(), 12u);
+  EXPECT_EQ(metadata.trailing().find("k"), "v");
+  EXPECT_EQ(memory_.free(), budget_->limit() - 18);
+  const AnswerMetadata copy = metadata;
+  metadata = {};
+  EXPECT_EQ(memory_.free(), budget_->limit() - 18) << "a copy keeps the bytes";
+  EXPECT_EQ(copy.initial().find("k"), "v");
+}
+
+TEST_F(ReceivedMetadata, GivesTheMemoryBack) {
+  {
+    AnswerMetadata metadata;
+    for (std::size_t i = 0; i < kMetadataPairsMax; ++i) {
+      EXPECT_TRUE(metadata.take(one_pair(), true, memory_).ok());
+    }
+    EXPECT_EQ(metadata.take(one_pair(), true, memory_).code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(metadata.initial().bytes().size(), 6 * kMetadataPairsMax) << "the earlier ones stay";
+  }
+  EXPECT_EQ(memory_.free(), budget_->limit());
+}
+
+TEST_F(ReceivedMetadata, FailsWithoutMemoryAndForMalformedPairs) {
+  AnswerMetadata metadata;
+  EXPECT_EQ(metadata.take(one_pair().first(5), false, memory_).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(metadata.take(std::vector<std::byte>(wire::kMetadataBytesMax + 1), false, memory_).code(),
+            StatusCode::kResourceExhausted);
+  const std::size_t all = memory_.free();
+  ASSERT_TRUE(memory_.try_reserve(all));
+  EXPECT_EQ(metadata.take(one_pair(), false, memory_).code(), StatusCode::kResourceExhausted);
+  memory_.release(all);
+  EXPECT_TRUE(metadata.empty());
+  EXPECT_TRUE(metadata.take({}, false, memory_).ok());
+  EXPECT_TRUE(metadata.empty());
 }
 
 }  // namespace

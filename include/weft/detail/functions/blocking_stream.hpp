@@ -86,14 +86,17 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
   }
 
   /// Ends writing, drops the unread items, and blocks until the handler has ended: returns its result or its
-  /// failure, once. No other thread may read or write.
+  /// failure, once. Fills CallOptions::answer_metadata, which nothing else does for a BlockingStream. No
+  /// other thread may read or write.
   Result<R> finish() {
     if (ends_ == nullptr) return Status{failure_};
     if (!may_block()) return status();
     detail::StreamErrand& errand = *ends_->errand;
     errand.put().end_writing();
     errand.arrived().discard();
-    if (Status failure = errand.await_end(); !failure.ok()) return failure;
+    Status failure = errand.await_end();
+    errand.show_metadata();
+    if (!failure.ok()) return failure;
     return detail::result_of<R>(errand);
   }
 

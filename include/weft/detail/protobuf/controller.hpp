@@ -11,6 +11,7 @@
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/serve/call_context.hpp"
+#include "weft/detail/calls/terms/answer_metadata.hpp"
 #include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/memory/buffer.hpp"
 
@@ -54,6 +55,8 @@ class Controller final : public google::protobuf::RpcController {
   const Status& status() const { return status_; }
   /// The attachment of the answer, where no landing was named.
   Buffer take_answer_attachment() { return std::move(answer_attachment_); }
+  /// The metadata of the answer, or of the failure.
+  const AnswerMetadata& answer_metadata() const { return answer_metadata_; }
   std::size_t answer_attachment_bytes() const { return answer_attachment_bytes_; }
 
   // For the service.
@@ -79,7 +82,7 @@ class Controller final : public google::protobuf::RpcController {
 
   void begin(const std::shared_ptr<detail::RunningCall>& call);
   /// The call that began has ended so.
-  void finish(Status outcome, Buffer attachment, std::size_t attachment_bytes);
+  void finish(Status outcome, Buffer attachment, std::size_t attachment_bytes, AnswerMetadata metadata);
   CallOptions options_for_call() const;
   std::shared_ptr<detail::RunningCall> running() const;
   bool cancel_requested() const { return cancel_requested_.load(std::memory_order_relaxed); }
@@ -88,6 +91,7 @@ class Controller final : public google::protobuf::RpcController {
   Status status_;
   Buffer answer_attachment_;
   std::size_t answer_attachment_bytes_ = 0;
+  AnswerMetadata answer_metadata_;
   Controller* serving_ = nullptr;
   /// Not null on a service's.
   detail::GenericRecord* const record_ = nullptr;

@@ -60,7 +60,8 @@ class RunningCall : public std::enable_shared_from_this<RunningCall> {
   Loop& loop() const { return loop_; }
   bool cancel_requested() const;
   /// The controller is free for its next call from here on.
-  void release_controller(Status outcome, Buffer attachment = {}, std::size_t attachment_bytes = 0);
+  void release_controller(Status outcome, Buffer attachment = {}, std::size_t attachment_bytes = 0,
+                          AnswerMetadata metadata = {});
 
  private:
   Loop& loop_;

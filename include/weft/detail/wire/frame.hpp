@@ -32,6 +32,8 @@ enum class FrameType : std::uint8_t {
   kSkippable = 0x80,
   /// A caller wants the attachment of its answer no faster than so. A build of before drops it.
   kRate = 0x81,
+  /// Metadata of the answer to a request, in front of that answer. Sent where the hello agreed on it.
+  kAnswerMetadata = 0x82,
 };
 /// True for a type that a receiver who does not know it drops.
 constexpr bool is_skippable(FrameType type) {
@@ -104,7 +106,8 @@ struct FrameHeader {
   std::uint8_t flags = 0;
   /// Field of requests, answers and pieces, which is what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer, cancel, piece, continue, item, credit and rate: the request's.
+  /// Request: chosen by the caller. Answer, its metadata, cancel, piece, continue, item, credit, rate: the
+  /// request's.
   /// Pong: the ping's. Goaway and carrier: kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
@@ -127,7 +130,8 @@ constexpr std::uint64_t FrameHeader::following_bytes() const noexcept {
 inline constexpr std::size_t kHeaderBytes = 40;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);
 
-/// Largest size in bytes of the metadata that a request may carry beside its arguments.
+/// Largest size in bytes of the metadata that a request may carry beside its arguments; and of the initial
+/// and of the trailing metadata of its answer.
 inline constexpr std::size_t kMetadataBytesMax = 8 * 1024;
 
 /// The id of a frame that is about no call.

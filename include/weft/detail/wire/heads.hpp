@@ -252,6 +252,35 @@ struct RateHead {
   }
 };
 
+/// Head of metadata of an answer: its body is pairs, in the layout of a request's metadata. Several frames of
+/// a kind add up.
+struct AnswerMetadataHead {
+  std::uint32_t body_bytes = 0;
+  /// The request's.
+  std::uint64_t id = kNoId;
+  /// They go ahead of the answer and of later items; otherwise they belong to the end of the call.
+  bool initial = false;
+
+  constexpr FrameHeader header() const noexcept {
+    return {.body_bytes = body_bytes,
+            .type = FrameType::kAnswerMetadata,
+            .typed16 = static_cast<std::uint16_t>(initial ? 1 : 0),
+            .id = id};
+  }
+};
+
+/// Names the fields of metadata of an answer.
+class AnswerMetadataView {
+ public:
+  explicit AnswerMetadataView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  bool is_initial() const noexcept { return (header_->typed16 & 1) != 0; }
+
+ private:
+  const FrameHeader* header_;
+};
+
 /// Names the fields of a rate.
 class RateView {
  public:

@@ -25,9 +25,11 @@ struct Features {
   static constexpr std::uint64_t kItemAttachments = 1u << 4;
   /// Answers may carry the details of their failure.
   static constexpr std::uint64_t kDetails = 1u << 5;
+  /// Metadata of answers come in frames of their own.
+  static constexpr std::uint64_t kAnswerMetadata = 1u << 6;
   /// Features that this build knows.
   static constexpr std::uint64_t kAll =
-      kChecksum | kPieces | kContinue | kStreams | kItemAttachments | kDetails;
+      kChecksum | kPieces | kContinue | kStreams | kItemAttachments | kDetails | kAnswerMetadata;
 };
 
 /// A way by which frames may travel: the base carrier that the hello came on, or one beside it.

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call/arriving_answer.hpp"
 #include "weft/detail/calls/sending/outgoing_transfer.hpp"
+#include "weft/detail/calls/terms/answer_metadata.hpp"
 #include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
@@ -91,6 +93,22 @@ class CallDetails {
   /// The handler succeeded, with an answer body of `body_bytes`.
   void served(std::size_t body_bytes) const noexcept;
 
+  /// Keeps metadata of the answer; `memory` pays for them. If that fails, so does the call.
+  void take_metadata(const Frame& frame, LocalBudget& memory) noexcept;
+  /// Returns true if metadata of the answer arrived that could not be kept; metadata_failure() says why.
+  bool lacks_metadata() const noexcept { return lost_metadata_; }
+  Status metadata_failure() const {
+    return metadata_ != nullptr ? metadata_->failure : Status::of<kOutOfMemory>();
+  }
+  /// Returns the metadata that have arrived.
+  AnswerMetadata answer_metadata() const {
+    return metadata_ != nullptr ? metadata_->pairs : AnswerMetadata{};
+  }
+  /// Copies the metadata that have arrived, or none, to the caller's object, if there is one.
+  void show_metadata() const noexcept {
+    if (options.answer_metadata != nullptr) *options.answer_metadata = answer_metadata();
+  }
+
   CallOptions options;
   /// True if the awaiting coroutine can receive the answer's attachment.
   bool returns_attachment;
@@ -103,6 +121,10 @@ class CallDetails {
   Buffer answer_attachment;
 
  private:
+  struct ArrivedMetadata {
+    AnswerMetadata pairs;
+    Status failure;
+  };
   struct RequestTransfer final : OutgoingTransfer {};
 
   bool make_short(std::size_t bytes, LocalBudget& budget);
@@ -119,6 +141,10 @@ class CallDetails {
   /// Null when the call passes no interceptors, or has ended.
   ClientPass* pass_ = nullptr;
   Status landing_refusal_;
+  /// Null until some arrived.
+  std::unique_ptr<ArrivedMetadata> metadata_;
+  /// Metadata have arrived that are not in `metadata_`.
+  bool lost_metadata_ = false;
 };
 
 }  // namespace weft::detail

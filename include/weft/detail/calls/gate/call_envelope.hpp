@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "weft/detail/calls/terms/answer_wishes.hpp"
 #include "weft/detail/calls/terms/attachment.hpp"
+#include "weft/detail/calls/terms/metadata.hpp"
 #include "weft/detail/calls/terms/received_attachment.hpp"
 #include "weft/detail/memory/buffer.hpp"
 #include "weft/detail/transport/identity.hpp"
@@ -28,6 +30,15 @@ struct DropPass {
   void operator()(GatePass* pass) const noexcept;
 };
 
+/// Metadata that a handler gives to its answer.
+struct GivenMetadata {
+  Metadata initial{};
+  /// Size of the first part of `initial`, which was sent.
+  std::size_t initial_sent = 0;
+  Metadata trailing{};
+  bool trailing_sent = false;
+};
+
 /// Attachments and options of a served call beside the bodies of request and answer. Thread: where the
 /// handler runs, and then the loop.
 struct CallEnvelope {
@@ -46,6 +57,8 @@ struct CallEnvelope {
   Attachment answer_attachment{};
   /// Null when the handler has none.
   std::unique_ptr<AnswerWishes> wishes{};
+  /// Null when the handler gave none. Outlives `pass`, which shows them to interceptors.
+  std::unique_ptr<GivenMetadata> metadata{};
   /// Endpoints for a handler that may ask for them off the loop. The URLs are empty if the connection was
   /// gone before the record was made.
   std::unique_ptr<const Endpoints> endpoints{};

@@ -79,6 +79,10 @@ struct EndedCall {
   std::uint64_t request_bytes = 0;
   std::uint64_t answer_bytes = 0;
   const detail::CallObjects& objects;
+  /// Metadata of the answer or failure, as far as they arrived or were given. Empty for a call that was
+  /// refused.
+  MetadataView initial_metadata{};
+  MetadataView trailing_metadata{};
 
   /// Null when no such object was attached.
   template <typename T>

@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/result.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/calls/terms/attachment.hpp"
@@ -56,6 +57,14 @@ class CallContext {
   /// they are given their own. The token of a call is not among them where the server has an Authenticator.
   /// Valid until the handler has ended.
   MetadataView metadata() const;
+  /// Adds a pair to the metadata that the caller receives with the answer, or with the failure; it may repeat
+  /// a key, and its value may be any bytes. Errors: as Metadata::add(), and kFailedPrecondition after the
+  /// answer. The call fails when the caller's body limit or the memory has no room for them. A caller of an
+  /// earlier build gets none.
+  Result<void> add_answer_metadata(std::string_view key, std::string_view value);
+  /// Does the same for metadata that go ahead of the answer and of all items written later; they leave at
+  /// once. Those of a blocking handler leave when it has ended.
+  Result<void> add_initial_metadata(std::string_view key, std::string_view value);
   /// The object that an interceptor gave the call (IncomingCall::attach()); null when none did. Valid until
   /// the handler has ended.
   template <typename T>

@@ -123,6 +123,9 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// Replaces end_answer(), like InlineCall::take_back_answer().
   void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
+  /// Sends initial metadata that were not sent yet; with `trailing` the rest of the metadata too, once, in
+  /// front of the answer. Call on the loop, before the answer.
+  Status send_metadata(bool trailing);
   /// The body does not match the parameters of the method. Call where the handler runs.
   void refuse_arguments(const Status& failure);
   bool answered() const { return state_ != State::kRunning; }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/lent_runs.hpp"
 #include "weft/detail/base/status.hpp"
@@ -73,6 +74,15 @@ class AnswerSink {
   /// answer was sent or dropped.
   virtual void end_answer_with(std::uint64_t id, Attachment& attachment,
                                std::unique_ptr<AnswerWishes> wishes) = 0;
+  /// Sends metadata of the answer to `id`, which is not begun yet: `pairs` are is_metadata(). `initial` ones
+  /// go ahead of later items. Fails when the peer or this side's memory has no room for them. Dropped where
+  /// the peer reads none.
+  virtual Status send_metadata(std::uint64_t id, bool initial, Bytes pairs) {
+    static_cast<void>(id);
+    static_cast<void>(initial);
+    static_cast<void>(pairs);
+    return {};
+  }
   /// Limits the attachment of the answer to `id`, if any of it remains unsent, to `rate` bytes per second
   /// from now on. `rate` is above zero.
   virtual void slow_down(std::uint64_t id, std::uint64_t rate) {

@@ -8,6 +8,7 @@
 
 namespace weft {
 
+class AnswerMetadata;
 class TransferProgress;
 
 /// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
@@ -30,6 +31,10 @@ struct CallOptions {
   /// Progress of the attachments of the call; null: none. Must stay until the call has ended, and belongs to
   /// one call at a time.
   TransferProgress* progress = nullptr;
+  /// Filled with the metadata of the answer, or of the failure, when the call ends; initial metadata of a
+  /// stream when they arrive. Null: they are dropped. It must stay until the call has ended, and belongs to
+  /// one call at a time. A call that is made again has those of its last attempt.
+  AnswerMetadata* answer_metadata = nullptr;
   /// Limit for `attachment` in bytes per second; zero: no limit. An attachment no longer than a piece (128
   /// KiB; 1 MiB over UCX and RDMA) is not held back. The call fails for a rate so low that the server would
   /// consider the attachment stalled (RpcLimits::frame_timeout).

@@ -53,7 +53,7 @@ class MetadataView {
   /// `bytes` are is_metadata().
   explicit MetadataView(Bytes bytes) : data_(bytes.data()), size_(bytes.size()) {}
 
-  /// The value of this key. It may be any bytes.
+  /// Returns the first value of `key`, which may be any bytes; iterate over the pairs for further ones.
   std::optional<std::string_view> find(std::string_view key) const;
   Iterator begin() const { return Iterator{data_}; }
   Iterator end() const { return Iterator{data_ + size_}; }
@@ -70,17 +70,19 @@ class MetadataView {
 };
 
 /// Metadata that a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it
-/// has ended, so it is not changed, moved or destroyed before: set() ends all views.
+/// has ended, so it is not changed, moved or destroyed before: set() and add() end all views.
 class Metadata {
  public:
   Metadata() = default;
   /// Copies `pairs`, to add to received metadata: `Metadata more{context.metadata()}`.
   explicit Metadata(MetadataView pairs) : block_(pairs.bytes().begin(), pairs.bytes().end()) {}
 
-  /// Replaces what the key had. Errors: kInvalidArgument for an empty key, kResourceExhausted when all pairs
-  /// together would be over wire::kMetadataBytesMax, four bytes for each pair counted, or over
-  /// kMetadataPairsMax.
+  /// Replaces all values of `key`. Errors: kInvalidArgument for an empty key, kResourceExhausted when all
+  /// pairs together would exceed wire::kMetadataBytesMax, four bytes for each pair counted, or
+  /// kMetadataPairsMax. The metadata are unchanged then.
   Result<void> set(std::string_view key, std::string_view value);
+  /// Appends a pair; earlier values of `key` stay, and all keep their order. Errors: as set().
+  Result<void> add(std::string_view key, std::string_view value);
 
   MetadataView view() const& {
     return MetadataView{Bytes{block_.empty() ? &kNoPair : block_.data(), block_.size()}};
@@ -101,16 +103,13 @@ inline constexpr std::size_t kMetadataPairsMax = 64;
 
 namespace detail {
 
-/// Returns true if the bytes of a peer are whole pairs, not too many, each with a key that no other has: of
-/// two values one hop would look at the first, another at the last.
+/// Returns true if the bytes of a peer are at most kMetadataPairsMax whole pairs, each with a key.
 bool is_metadata(Bytes bytes) noexcept;
 
-}  // namespace detail
-
-namespace detail {
-/// Removes the pair of `key` from `metadata`, for which is_metadata() is true: later pairs move up, and the
+/// Removes all pairs of `key` from `metadata`, for which is_metadata() is true: later pairs move up, and the
 /// rest is zeroed. Returns the number of bytes of the other pairs.
-std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept;
+std::size_t remove_pairs(MutableBytes metadata, std::string_view key) noexcept;
+
 }  // namespace detail
 
 }  // namespace weft

@@ -29,7 +29,7 @@ enum class RefusalReason : std::uint8_t {
   kUnknownMethod,
   kWrongSchema,
   kBadArguments,           ///< a body that is not one of the method
-  kBadMetadata,            ///< pairs that are not whole, or too many, or two of one key
+  kBadMetadata,            ///< pairs that are not whole, without a key, or too many
   kOverMethodsBody,        ///< over HandlerOptions::body_bytes_max
   kOverMethodsAttachment,  ///< over HandlerOptions::attachment_bytes_max
   kAttachmentNotTaken,     ///< for a method that takes none

@@ -14,6 +14,7 @@
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/calls/call/call_door.hpp"
 #include "weft/detail/calls/stream/opened_stream.hpp"
+#include "weft/detail/calls/terms/answer_metadata.hpp"
 #include "weft/detail/calls/terms/call_options.hpp"
 #include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/calls/threads/errand_bytes.hpp"
@@ -53,6 +54,11 @@ class StreamErrand final : public Errand, public StreamExchange {
 
   /// Room for the encoded arguments; after a successful await_end(), the answer's body.
   const ErrandBytes& bytes() const noexcept { return bytes_; }
+  /// Copies the metadata of the answer to the caller's object, if there is one. Only when the loop has
+  /// concluded the stream, so that it writes no more.
+  void show_metadata() const noexcept {
+    if (shown_metadata_ != nullptr) *shown_metadata_ = is_concluded() ? answer_metadata_ : AnswerMetadata{};
+  }
   /// Hands the stream to its loop, and ends it when a stop is requested. Call once.
   void send(const std::stop_token& stop) noexcept;
   /// Returns true if this thread may block for the stream. Otherwise ends the stream, and failure() returns
@@ -124,6 +130,10 @@ class StreamErrand final : public Errand, public StreamExchange {
   const std::shared_ptr<CallDoor> door_;
   const MethodKey* const method_;
   CallOptions options_;
+  /// The caller's object for the metadata of the answer; null without one.
+  AnswerMetadata* const shown_metadata_;
+  /// Written by the loop, until the stream is concluded.
+  AnswerMetadata answer_metadata_;
   Deadline deadline_;
   Buffer metadata_;
   ErrandBytes bytes_;

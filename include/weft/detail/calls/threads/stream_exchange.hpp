@@ -30,6 +30,8 @@ class StreamExchange : public ExchangeState {
   /// Blocks until the stream has ended, and returns its outcome.
   Status await_end() noexcept;
   bool has_ended() const noexcept;
+  /// Returns true if the loop has nothing more to do with the stream.
+  bool is_concluded() const noexcept;
   /// Returns the failure; ok while the stream goes on, and after it succeeded.
   Status failure() const noexcept;
 
