@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,13 @@ namespace weft {
 namespace detail {
 class Protocol;
 }  // namespace detail
+
+/// Connections on which a server shows its pages for operators.
+enum class HttpPages : std::uint8_t {
+  kOff,    ///< none
+  kLocal,  ///< connections from the same host: to a loopback address, or over a Unix socket
+  kAll,    ///< all connections
+};
 
 /// Options for HTTP. Options that make no sense are refused by Server::start() with kInvalidArgument, which
 /// names the option.
@@ -39,6 +47,11 @@ struct HttpOptions {
   /// the browser names it by an address or as localhost. List it if it has another name: a page of a
   /// stranger's may give its own name the address of this server (DNS rebinding).
   std::vector<std::string> allowed_origins{};
+  /// Connections on which GET /metrics, /health, /methods, /connections, /loops and /memory are answered;
+  /// they get 404 on others. An Authorizer of the server is asked for each page by its path. A proxy on the
+  /// same host that passes on the requests of strangers passes on these too: choose kOff then, or an
+  /// Authorizer.
+  HttpPages pages = HttpPages::kLocal;
 };
 
 /// Returns HTTP/1.1 with JSON for ServerOptions::protocols: `POST /functions/<name>` calls the function of

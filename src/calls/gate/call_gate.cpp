@@ -63,16 +63,33 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
     if (!std::exchange(rates_taken_, false)) {
       if (auto refusal = take_rates_of_host(server, now)) return refusal;
     }
-    if (caller_ == nullptr) {
-      caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
-                                              connection_.peer_identity(), methods_->entries().size());
-    }
-    auto refusal = caller_->refuse(method, metadata, now);
+    auto refusal = need_caller_check(server).refuse(method, metadata, now);
     rates_taken_ = early && !refusal;
     return refusal;
   } catch (const std::bad_alloc&) {
     return over_process_memory();
   }
+}
+
+std::optional<Refusal> CallGate::check_page(std::string_view name, MetadataView metadata) noexcept {
+  if (!looks_at_callers()) return std::nullopt;
+  const ServerGate& server = *methods_->gate();
+  const TimePoint now = loop_.now();
+  try {
+    remember_remote();
+    if (auto refusal = take_rates_of_host(server, now)) return refusal;
+    return need_caller_check(server).refuse_page(name, metadata, now);
+  } catch (const std::bad_alloc&) {
+    return over_process_memory();
+  }
+}
+
+CallerCheck& CallGate::need_caller_check(const ServerGate& server) {
+  if (caller_ == nullptr) {
+    caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
+                                            connection_.peer_identity(), methods_->entries().size());
+  }
+  return *caller_;
 }
 
 std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {

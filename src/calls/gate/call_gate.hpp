@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "calls/gate/caller_check.hpp"
 #include "calls/gate/gate_pass.hpp"
@@ -44,6 +45,8 @@ class CallGate {
   /// not check callers.
   [[gnu::cold]] std::optional<Refusal> check_caller(const MethodEntry* method, MetadataView metadata,
                                                     bool early = false) noexcept;
+  /// The same for a page of operators, which has a name but is no method.
+  [[gnu::cold]] std::optional<Refusal> check_page(std::string_view name, MetadataView metadata) noexcept;
   /// Removes the token from the `metadata` of a kept call, so that neither its handler nor calls made by the
   /// handler see it. Returns the size of the rest.
   [[gnu::cold]] std::size_t without_token(MutableBytes metadata) const noexcept;
@@ -58,6 +61,8 @@ class CallGate {
                                              OwnedPass& pass) noexcept;
 
  private:
+  /// Throws std::bad_alloc.
+  CallerCheck& need_caller_check(const ServerGate& server);
   std::optional<Refusal> admit(const MethodGate& gate, const IncomingCall::Facts& facts, OwnedPass& pass);
   void remember_remote();
   std::optional<Refusal> take_rates_of_host(const ServerGate& server, TimePoint now);

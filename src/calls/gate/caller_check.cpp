@@ -106,4 +106,12 @@ std::optional<Refusal> CallerCheck::refuse(const MethodEntry* method, MetadataVi
   return no_right(caller_);
 }
 
+std::optional<Refusal> CallerCheck::refuse_page(std::string_view name, MetadataView metadata, TimePoint now) {
+  const Result<Grants*> grants = grants_of(metadata, now);
+  if (!grants.ok()) return Refusal{RefusalReason::kBadCredentials, grants.status()};
+  caller_ = (*grants)->who();
+  if (authorizer_ == nullptr || authorizer_->may_call(caller_, name)) return std::nullopt;
+  return no_right(caller_);
+}
+
 }  // namespace weft::detail

@@ -52,6 +52,8 @@ class CallerCheck {
   /// Returns a refusal for a call of `method`; none if it may go on, with its caller in caller(). Null: there
   /// is no such method. Throws std::bad_alloc.
   std::optional<Refusal> refuse(const MethodEntry* method, MetadataView metadata, TimePoint now);
+  /// The same for something that is no method; the authorizer is asked for `name` each time.
+  std::optional<Refusal> refuse_page(std::string_view name, MetadataView metadata, TimePoint now);
   /// Returns that of the last call.
   const Identity& caller() const noexcept { return caller_; }
 

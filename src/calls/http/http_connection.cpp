@@ -37,6 +37,8 @@ constexpr FixedFailure kNoSuchPath{
     StatusCode::kNotFound, Layer::kRpc, Retry::kNever,
     "there is nothing at this path; POST /functions/<name> calls a function, with a JSON array of its "
     "arguments as the body, and POST /<package.Service>/<Method> a method of a service"};
+constexpr FixedFailure kPageIsRead{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
+                                   "a page is read with GET or HEAD"};
 constexpr FixedFailure kWrongMethod{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
                                     "functions and methods are called with POST"};
 constexpr FixedFailure kOtherOrigin{StatusCode::kPermissionDenied, Layer::kRpc, Retry::kNever,
@@ -104,6 +106,7 @@ HttpConnection::HttpConnection(const ServedConnectionSetup& setup, const HttpOpt
     : AnswerSink(setup.connection_id),
       loop_(setup.loop),
       owner_(setup.owner),
+      server_(setup.server),
       host_(setup.host),
       options_(options),
       shared_(shared),
@@ -203,6 +206,7 @@ void HttpConnection::begin_request() {
     answer(204, {}, {.allow = kAllow});
     return;
   }
+  if (const Page* const page = find_page(request.path())) return serve_page(*page);
   if (name.empty()) return answer_error(Status::of<kNoSuchPath>());
   if (request.method() != Method::kPost) {
     const std::string json = error_json(Status::of<kWrongMethod>());
@@ -214,6 +218,31 @@ void HttpConnection::begin_request() {
   method_ = method != nullptr && method->key.name == name ? method : nullptr;
   if (!served_.begin_whole(id_, method_, metadata_.view()) || !method_->key.streams) return;
   if (prepare_streams() && receives_items_ && !json_->has(CallPart::kArguments)) serve({});
+}
+
+// A page that is not for this connection looks like no page.
+void HttpConnection::serve_page(const Page& page) {
+  const Request& request = parser_.request();
+  const bool is_shown = options_.pages == HttpPages::kAll ||
+                        (options_.pages == HttpPages::kLocal && is_local(local_endpoint(), request.host()));
+  if (!is_shown) return answer_error(Status::of<kNoSuchPath>());
+  if (request.method() != Method::kGet && request.method() != Method::kHead) {
+    const std::string json = error_json(Status::of<kPageIsRead>());
+    answer(405, json, {.allow = "GET, HEAD"});
+    return;
+  }
+  if (Status wrong = take_headers(); !wrong.ok()) return answer_error(wrong);
+  if (const auto refusal = served_.gate().check_page(page.path, metadata_.view())) {
+    host_.refusals.count(refusal->reason);
+    Status why = refusal->status;
+    why.set_retry_after(refusal->retry_after);
+    return answer_error(why);
+  }
+  const PageContent content = page.write(server_, request);
+  settle_answers();
+  if (!host_.memory->try_reserve(content.text.size())) return answer_error(Status::of<kAnswerTakesMemory>());
+  answers_reserved_ += content.text.size();
+  answer(content.status, content.text, {.type = content.type});
 }
 
 Status HttpConnection::take_headers() {
@@ -428,7 +457,7 @@ void HttpConnection::write_head(ResponseWriter& writer, int status, std::string_
 bool HttpConnection::answer(int status, std::string_view json, const AnswerExtras& extras) {
   if (is_gone() || phase_ == Phase::kOver) return false;
   ResponseWriter writer{shared_.answer};
-  write_head(writer, status, status == 204 ? "" : "application/json", extras);
+  write_head(writer, status, status == 204 ? "" : extras.type, extras);
   if (status == 204) {
     writer.end();
   } else {

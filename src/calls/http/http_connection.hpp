@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calls/http/method_json.hpp"
+#include "calls/http/page.hpp"
 #include "calls/http/stream_answer.hpp"
 #include "calls/serve/protocol.hpp"
 #include "calls/serve/served_calls.hpp"
@@ -38,6 +39,7 @@ struct HttpLoop {
 
 /// Header fields that few answers have.
 struct AnswerExtras {
+  std::string_view type = "application/json";
   std::string_view allow{};
   Duration retry_after{};
 };
@@ -132,6 +134,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   bool awaits(std::uint64_t id) const noexcept { return id == id_ && !is_gone() && !is_answered(); }
   bool is_answered() const noexcept { return phase_ != Phase::kReading && phase_ != Phase::kServing; }
   void begin_request();
+  void serve_page(const Page& page);
   Status take_headers();
   void take_body(Bytes piece);
   void end_request();
@@ -182,6 +185,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
 
   Loop& loop_;
   ServedConnectionOwner& owner_;
+  const ServerView& server_;
   CallsHost& host_;
   const HttpOptions& options_;
   HttpLoop& shared_;

@@ -22,6 +22,7 @@ namespace weft::detail {
 
 struct CallsHost;
 class ServedConnection;
+class ServerView;
 struct ServedConnectionTag;
 
 /// Owns connections of protocols other than Weft's. Thread: their loop.
@@ -61,6 +62,7 @@ struct ServedConnectionSetup {
   /// State that the connections of this protocol share on this loop of the server. Null at first: the
   /// protocol makes it. Outlives the connections.
   std::shared_ptr<void>& loop_state;
+  const ServerView& server;
 };
 
 /// Result of a look at the first bytes of a connection.

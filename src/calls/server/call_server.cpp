@@ -58,7 +58,7 @@ std::string_view refusal_by_accept(ServerOptions& options, const Incoming& incom
 ///
 /// left_ counts the remaining work: each shard until it is empty, and each request to stop until it has
 /// arrived everywhere. So the shards exist while a request is on its way.
-class CallServer::State {
+class CallServer::State final : private ServerView {
  public:
   State(ServerOptions options, Transports transports)
       : transports_(std::move(transports)),
@@ -70,7 +70,7 @@ class CallServer::State {
   void wait();
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
   void end(bool in_child);
-  ServerStats stats() const;
+  ServerStats stats() const override;
 
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
@@ -94,6 +94,11 @@ class CallServer::State {
   }
 
  private:
+  bool is_draining() const noexcept override {
+    const Phase phase = phase_.load(std::memory_order_relaxed);
+    return phase == Phase::kStopping || phase == Phase::kStopped;
+  }
+
   enum class Phase : int { kNew, kStarting, kRunning, kStopping, kStopped };
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
@@ -193,7 +198,8 @@ Result<void> CallServer::State::make_threads(PeerBoard& peers) {
   peers.forget_places();  // of a start that failed
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     const ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
-                                   logger(),  faults_,  peers,    next_connection_id_, connections_};
+                                   logger(),  faults_,  peers,    next_connection_id_, connections_,
+                                   *this};
     shards_.push_back(std::make_unique<ServerShard>(setup));
   }
   left_ = shards_.size();

@@ -120,7 +120,8 @@ void ServerShard::begin_other(const Protocol& protocol, std::unique_ptr<BaseCarr
                                     setup_.options.limits,
                                     setup_.logger,
                                     id,
-                                    protocol_states_[static_cast<std::size_t>(place - protocols.begin())]};
+                                    protocol_states_[static_cast<std::size_t>(place - protocols.begin())],
+                                    setup_.server};
   ServedConnection& connection = *protocol.make(setup, std::move(carrier)).release();
   others_.push_back(connection);
   host_.traffic.join(connection);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calls/serve/protocol.hpp"
+#include "calls/serve/server_view.hpp"
 #include "calls/server/first_bytes.hpp"
 #include "calls/server/hold_reports.hpp"
 #include "calls/server/peer_place.hpp"
@@ -37,6 +38,7 @@ class ServerShard final : private SessionOwner,
     PeerBoard& peers;
     std::atomic<std::uint64_t>& next_connection_id;
     std::atomic<std::size_t>& connections;
+    const ServerView& server;
   };
   explicit ServerShard(const Setup& setup);
   ~ServerShard();
