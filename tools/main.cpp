@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "certs/command.hpp"
 #include "info/command.hpp"
+#include "manual/command.hpp"
 #include "perf/command.hpp"
 #include "raw/command.hpp"
 #include "services/command.hpp"
+#include "weft/detail/describe/error_json.hpp"
 #if WEFT_HAVE_UCX
 #include "weft/detail/ucx/log.hpp"
 #endif
@@ -43,13 +46,24 @@ constexpr const char* kExamples =
     "    weft raw server --listen tcp://127.0.0.1:9002 --nobatch\n"
     "  See which way a connection takes, and what UCX and RDMA have here:\n"
     "    weft info --connect ucx://127.0.0.1:9000\n"
-    "  Call a service of protobuf that a server has:\n"
+    "  See what a server has, and call it:\n"
     "    weft list tcp://127.0.0.1:9000\n"
+    "    weft call tcp://127.0.0.1:9000 centre '[[[0,0],[6,0],[0,3]]]'\n"
     "    weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
     "  Ask a script's questions:\n"
     "    weft perf client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"
     "\n"
     "`weft COMMAND --help` shows the flags of each command.";
+
+/// The command line asks for JSON. Asked where the line could not be parsed.
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
+}
+
+void print_failure(const std::string& text) {
+  std::cout << weft::detail::error_json({weft::StatusCode::kInvalidArgument, weft::Layer::kUser, text})
+            << '\n';
+}
 
 /// The first word that stands where a command belongs and names none; empty when there is no such word. Asked
 /// before the line is parsed, which would only say that a command is missing.
@@ -80,13 +94,20 @@ int main(int argc, char** argv) {
   weft::certs::add_command(app, exit_code);
   weft::info::add_command(app, exit_code);
   weft::services::add_commands(app, exit_code);
+  weft::manual::add_commands(app, exit_code);
   if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {
-    std::cerr << "There is no command \"" << word << "\". Run `weft --help` for those that there are.\n";
+    const std::string text =
+        "there is no command \"" + std::string{word} + "\"; run `weft --help` for all commands";
+    wants_json(argc, argv) ? print_failure(text) : static_cast<void>(std::cerr << "weft: " << text << '\n');
     return kUsageError;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0 && wants_json(argc, argv)) {
+      print_failure(error.what());
+      return kUsageError;
+    }
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
   return exit_code;

@@ -29,7 +29,7 @@ bool tells_nothing(const Status& status) {
          status.code() == StatusCode::kUnauthenticated;
 }
 
-/// Returns the failure to describe that tells the user more.
+/// Returns the failure that tells the user more.
 Status stronger(const Status& of_functions, const Status& of_services) {
   return of_functions.code() == StatusCode::kUnimplemented ? of_services : of_functions;
 }
@@ -206,11 +206,13 @@ Task<Result<std::string>> Asker::describe() {
   if (functions.ok() && !functions->empty()) co_return functions_text(*functions);
   if (!functions.ok() && !tells_nothing(functions.status())) co_return functions.status();
   Status why = functions.ok() ? describes_nothing() : functions.status();
+  if (why.code() == StatusCode::kUnimplemented) why = describes_nothing();
   if (services_ != nullptr) {
     Result<std::string> text = co_await services_->describe(options_.name);
-    if (!text.ok() && text.status().code() == StatusCode::kNotFound &&
-        with_slash(options_.name) != options_.name) {
-      text = co_await services_->describe(with_slash(options_.name));
+    const std::string method = with_slash(options_.name);
+    if (!text.ok() && text.status().code() == StatusCode::kNotFound && method != options_.name) {
+      Result<std::string> of_method = co_await services_->describe(method);
+      if (of_method.ok()) text = std::move(of_method);
     }
     if (text.ok()) {
       if (!options_.as_json) co_return text;
@@ -220,7 +222,8 @@ Task<Result<std::string>> Asker::describe() {
       append_json_string(json, *text);
       co_return json + "}";
     }
-    why = functions.ok() ? text.status() : stronger(functions.status(), text.status());
+    if (!functions.ok()) why = stronger(why, text.status());
+    if (functions.ok() && text.status().code() != StatusCode::kUnimplemented) why = text.status();
   }
   co_return co_await unknown(why);
 }
@@ -241,15 +244,15 @@ Task<Result<std::string>> Asker::call() {
     co_return co_await call_function(&functions->front(), &call_options);
   if (!functions.ok() && !tells_nothing(functions.status())) co_return functions.status();
   Status why = functions.ok() ? describes_nothing() : functions.status();
+  if (why.code() == StatusCode::kUnimplemented) why = describes_nothing();
   const std::string method = with_slash(options_.name);
   const bool may_be_method = method.find('/') != std::string::npos;
-  if (services_ != nullptr && (may_be_method || !functions.ok())) {
+  if (services_ != nullptr && may_be_method) {
     Result<std::string> answer = co_await services_->call(method, &options_, call_options);
     const StatusCode code = answer.status().code();
     const bool was_called = answer.ok() || (code != StatusCode::kNotFound && !tells_nothing(answer.status()));
     if (was_called) co_return answer;
-    why = functions.ok() || code == StatusCode::kNotFound ? answer.status()
-                                                          : stronger(functions.status(), answer.status());
+    if (code != StatusCode::kUnimplemented) why = answer.status();
   }
   co_return co_await unknown(why);
 }

@@ -114,7 +114,7 @@ class OverTls(unittest.TestCase):
     def test_flags_of_tls_are_for_urls_of_tls(self):
         client = self.run_weft("perf", "client", "--connect", "tcp://127.0.0.1:1", "--insecure", *SHORT)
         self.assertEqual(client.returncode, 2)
-        self.assertIn("is about tls:// URLs only", client.stderr)
+        self.assertIn("is about tls:// URLs only", json.loads(client.stdout)["message"])
 
     def test_list_and_call_take_the_flags(self):
         for command in (["list"], ["call", "demo.Echo/Say"]):
