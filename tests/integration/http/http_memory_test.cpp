@@ -11,6 +11,7 @@
 #include <vector>
 #include <weft/coroutines.hpp>
 #include <weft/http.hpp>
+#include <weft/streams.hpp>
 #include <weft/weft.hpp>
 
 #include "integration/http/raw_http.hpp"
@@ -29,6 +30,15 @@ weft::Task<std::map<std::string, std::vector<int>>> wait(std::string text) {
   if (slept.ok()) result[text] = {1, 2, 3};
   co_return result;
 }
+weft::Stream<std::string> texts(std::string text, int times) {
+  for (int i = 0; i < times; ++i) co_yield text;
+}
+weft::Task<weft::Result<std::size_t>> upload(weft::Reader<std::string>& texts, std::string name) {
+  std::size_t bytes = name.size();
+  while (const auto text = co_await texts.next()) bytes += text->size();
+  if (!texts.status().ok()) co_return texts.status();
+  co_return bytes;
+}
 weft::Result<int> find(std::string key) {
   return weft::Status{weft::StatusCode::kNotFound, weft::Layer::kUser, "no such key as " + key};
 }
@@ -45,17 +55,26 @@ class SilentLogger final : public Logger {
   void write(LogLevel, std::string_view) override {}
 };
 
+/// Returns the number of bytes of the answer that begins `text`; 0 when it is not whole.
+std::size_t bytes_of_answer(std::string_view text) {
+  const std::size_t end = text.find("\r\n\r\n");
+  if (end == text.npos) return 0;
+  const std::size_t length = text.find("Content-Length: ");
+  if (length < end) {
+    const std::size_t bytes = end + 4 + static_cast<std::size_t>(std::atol(text.data() + length + 16));
+    return bytes <= text.size() ? bytes : 0;
+  }
+  const std::size_t last_chunk = text.find("\r\n0\r\n\r\n", end);
+  return last_chunk == text.npos ? 0 : last_chunk + 7;
+}
+
 /// Returns the number of whole answers in `text`, and -1 when it ends with a part of one.
 int answers_in(std::string_view text) {
   int count = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find("\r\n\r\n");
-    const std::size_t length = text.find("Content-Length: ");
-    if (end == text.npos || length == text.npos || length > end) return -1;
-    const auto bytes = static_cast<std::size_t>(std::atol(text.data() + length + 16));
-    if (text.size() < end + 4 + bytes) return -1;
-    text.remove_prefix(end + 4 + bytes);
-    ++count;
+  for (; !text.empty(); ++count) {
+    const std::size_t bytes = bytes_of_answer(text);
+    if (bytes == 0) return -1;
+    text.remove_prefix(bytes);
   }
   return count;
 }
@@ -74,6 +93,7 @@ class World {
     server_->register_handler<http_memory::repeat>();
     server_->register_handler<http_memory::wait>();
     server_->register_handler<http_memory::find>();
+    server_->register_handler<http_memory::texts, http_memory::upload>();
     server_->start().value();
     url_ = server_->urls().front();
   }
@@ -169,6 +189,10 @@ INSTANTIATE_TEST_SUITE_P(
               post("wait", R"(["a text longer than a small string"])", "Weft-Timeout-Ms: 60000\r\n")},
         Asked{"Failure", post("find", R"(["a text longer than a small string"])")},
         Asked{"BadArguments", post("find", R"([{"a": 1}])")}, Asked{"NoFunction", post("none", "[]")},
+        Asked{"ResultStream", post("texts", R"(["a text longer than a small string", 5])")},
+        Asked{"RequestStream", post("upload", "[\"a name longer than a small string\"]\n\"one\"\n" +
+                                                  std::string{"\"a text longer than a small string\"\n"})},
+
         Asked{"Pipelined",
               post("find", R"(["a"])") + post("wait", R"(["b"])") + post("repeat", R"(["c", 2])"), 3}),
     [](const auto& parameters) { return std::string{parameters.param.name}; });
