@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "simulation/world.hpp"
@@ -185,10 +186,12 @@ class BytesClock final : public Clock {
   }
   void count_now(bool counts) { counts_ = counts; }
   TimePoint now() override {
-    if (counts_) {
+    // The counters that are asked for read this clock too.
+    if (std::exchange(counts_, false)) {
       const std::uint64_t passed = (moved_() - counted_) / kBytesInANanosecond;
       counted_ += passed * kBytesInANanosecond;
       now_ += std::chrono::nanoseconds{passed};
+      counts_ = true;
     }
     return now_;
   }
