@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/detail/base/requirements.hpp"
+// A class that is never destroyed through its base has a protected destructor, which g++ takes for accessible
+// if the class has friends.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "weft/detail/base/requirements.hpp"
 
 namespace weft {
 
@@ -55,3 +59,5 @@ class MetricsPage {
 std::string metrics_text(const ServerStats& stats, MetricsFormat format);
 
 }  // namespace weft
+
+#pragma GCC diagnostic pop
