@@ -473,9 +473,13 @@ TEST_F(Http, EachRequestIsCountedOnce) {
   EXPECT_EQ(stats.failed_with(StatusCode::kResourceExhausted), 1u);
   EXPECT_EQ(stats.answered, 0u);
 
+  // A machine that is too busy to begin the call in time refuses it, with 429.
   RawHttp client{url_};
-  EXPECT_EQ(client.call("/functions/http_demo::after_its_deadline", "[]", "Weft-Timeout-Ms: 5\r\n").status,
-            504);
+  int status = 429;
+  while (status == 429) {
+    status = client.call("/functions/http_demo::after_its_deadline", "[]", "Weft-Timeout-Ms: 50\r\n").status;
+  }
+  EXPECT_EQ(status, 504);
   stats = settled_stats_of("http_demo::after_its_deadline");
   EXPECT_EQ(stats.failed_with(StatusCode::kDeadlineExceeded), 1u);
   EXPECT_EQ(stats.answered, 0u);
