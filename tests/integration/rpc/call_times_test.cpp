@@ -14,7 +14,7 @@ int work(int microseconds) {
   return microseconds;
 }
 Task<std::string> echo_later(std::string text) {
-  co_await sleep_for(7ms);
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(7ms);
   co_return text;
 }
 Task<Result<int>> count_items(Reader<int>& numbers, Writer<int>& copies) {
