@@ -13,6 +13,7 @@ namespace {
 
 void write_page(benchmark::State& state, MetricsFormat format) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(state.range(0)));
   for (int i = 0; i < state.range(0); ++i)
     names.push_back("company::department::method_" + std::to_string(i));
   ServerStats stats;
