@@ -274,13 +274,17 @@ TEST_F(DestroyedStream, ByTheReleaseOfAnItemsAttachment) {
       Scope scope;
       scope.spawn(&write_bytes, &*upload, std::move(buffer), &seen);
       turn(turns);
-      const auto cancel = [&] { scope.cancel(CancelReason::kRequested); };
+      bool cancelled = false;
+      const auto cancel = [&] {
+        cancelled = true;
+        scope.cancel(CancelReason::kRequested);
+      };
       if (in_turn) {
         loop_->post(cancel);
       } else {
         cancel();
       }
-      ASSERT_TRUE(turn_until([&] { return !upload && seen.ended; })) << turns;
+      ASSERT_TRUE(turn_until([&] { return cancelled && !upload && seen.ended; })) << turns;
     }
   }
   expect_calls_go_on();

@@ -285,12 +285,17 @@ TEST_F(OwnEnd, TheReleaseOfAnItemsAttachmentClosesTheClient) {
       Scope scope;
       scope.spawn(&write_bytes, &*upload, std::move(buffer));
       for (int turn = 0; turn < turns; ++turn) loop_->run_once(Duration::zero());
-      if (in_turn) {
-        loop_->post([&] { scope.cancel(CancelReason::kRequested); });
-      } else {
+      bool cancelled = false;
+      const auto cancel = [&] {
+        cancelled = true;
         scope.cancel(CancelReason::kRequested);
+      };
+      if (in_turn) {
+        loop_->post(cancel);
+      } else {
+        cancel();
       }
-      ASSERT_TRUE(turn_until([&] { return released && scope.count() == 0; })) << turns;
+      ASSERT_TRUE(turn_until([&] { return cancelled && released && scope.count() == 0; })) << turns;
       EXPECT_FALSE(upload->status().ok());
       upload.reset();
     }

@@ -14,6 +14,7 @@
 
 #include "integration/http/raw_http.hpp"
 #include "support/heap_count.hpp"
+#include "support/sanitizers.hpp"
 
 namespace http_hostile {
 
@@ -31,7 +32,8 @@ std::string repeat(std::string text, std::uint32_t times) {
 namespace weft::testing {
 namespace {
 
-constexpr std::size_t kClients = 64;
+/// The sanitizers make reading JSON many times slower.
+constexpr std::size_t kClients = WEFT_ADDRESS_SANITIZER || WEFT_THREAD_SANITIZER ? 4 : 64;
 
 /// Bytes that each of kClients sends, the status that each gets, and the most memory that each may take.
 struct Attack {
