@@ -136,7 +136,11 @@ void ByteConnection::work() noexcept {
 
 void ByteConnection::on_readable() {
   readable_ = true;
-  if (state_ == State::kOpen && !work_.is_scheduled()) receive();
+  if (state_ != State::kOpen || work_.is_scheduled()) return;
+  // Connections that this turn does not reach come first in the next one, in the order of their events.
+  TurnTime& turn = loop_.turn_time();
+  if (turn.has_missed() || turn.is_old()) return turn.miss(work_);
+  receive();
 }
 
 void ByteConnection::receive() {
@@ -146,7 +150,7 @@ void ByteConnection::receive() {
     deliver();
     if (!readable_ || !receives() || gives_way_) break;
     if (received >= kBytesPerTurn || turn.is_old()) {
-      if (!work_.is_scheduled()) turn.put_off(work_);
+      if (!work_.is_scheduled()) received == 0 ? turn.miss(work_) : turn.put_off(work_);
       break;
     }
     received += receive_once();
