@@ -622,6 +622,11 @@ void HttpConnection::close(const Status& why) {
   draining_ = true;
   if (phase_ == Phase::kServing) {
     answer_error(why, 503);
+    // A request that goes on with items is not read any more.
+    if (phase_ == Phase::kAnswered) {
+      end_reading();
+      connection_.finish();
+    }
     // The peer may read no answers.
     loop_.arm(*this, Deadline::after(loop_.now(), kClosing).at());
     return end_calls();

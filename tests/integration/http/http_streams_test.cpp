@@ -93,6 +93,16 @@ weft::Task<weft::Result<std::string>> twice(weft::Reader<int>& in, weft::Writer<
   }
   co_return "all";
 }
+weft::Task<void> repeat(weft::Reader<int>& times, weft::Writer<std::string>& out, std::string text) {
+  const Running here;
+  while (auto number = co_await times.next()) {
+    for (int i = 0; i < *number; ++i) {
+      const bool written = co_await out.write(text);
+      if (!written) co_return;
+      ++sent;
+    }
+  }
+}
 long total_of(weft::BlockingReader<int>& numbers) {
   long total = 0;
   while (auto number = numbers.next()) total += *number;
@@ -131,6 +141,7 @@ class HttpStreaming : public ::testing::Test {
     server_->register_handler<first_of>();
     server_->register_handler<ignore>();
     server_->register_handler<twice>();
+    server_->register_handler<repeat>();
     server_->register_handler<total_of>({.blocking = true});
     const Result<void> started = server_->start();
     ASSERT_TRUE(started.ok()) << started.status().to_string();
@@ -424,6 +435,19 @@ TEST_F(HttpStreaming, AStoppedServerAnswersRequestsThatGoOn) {
   forced.send_chunk("4\n");
   forced.end_sending();
   EXPECT_TRUE(forced.is_ended());
+  server_->wait();
+}
+
+TEST_F(HttpStreaming, AForcedStopDoesNotWaitForAPeerThatReadsNothingAndSendsOn) {
+  start({.limits = {.stall_timeout = 1h}});
+  RawHttp silent{url_};
+  begin(silent, "repeat");
+  silent.send_chunk("[\"" + std::string(10'000, 'x') + "\"]\n100000\n");
+  await_running(1);
+  // More than the kernel takes from a peer that reads nothing.
+  RawHttp other{url_};
+  while (sent() < 400) expect_ok(other);
+  server_->stop(0s);
   server_->wait();
 }
 
