@@ -92,7 +92,7 @@ void HttpServer::run() {
   }
 }
 
-// The connections are the poller's; those that are open at the end are the process's to close.
+// Only the poller refers to the connections. The process closes the connections that are open at its end.
 void HttpServer::accept_waiting() {
   for (;;) {
     auto accepted = accept_from(listener_);

@@ -78,7 +78,7 @@ class OnStop {
 
  private:
   load::StopSignal signal_;
-  /// The loop's, and of what was posted to it.
+  /// True once this object is gone. The loop's thread and posted functions share the flag.
   const std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
   std::thread thread_;
 };

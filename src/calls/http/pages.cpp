@@ -108,57 +108,56 @@ void write_method(Json& json, std::string_view name, const MethodStats& method) 
   json.field("bytes_received", method.bytes_received).field("bytes_sent", method.bytes_sent).end('}');
 }
 
-PageContent write_methods(const ServerView& server, const Request&) {
+/// Returns a page with the object of JSON that `write` writes.
+template <typename Write>
+PageContent json_page(Write write) {
   PageContent page;
   Json json{page.text};
-  const ServerStats stats = server.stats();
-  json.begin('{').name("methods").begin('[');
-  for (const MethodStats& method : stats.methods) write_method(json, method.name, method);
-  json.end(']').name("unknown");
-  write_method(json, "_OTHER", stats.unknown);
+  json.begin('{');
+  write(json);
   json.end('}');
   page.text += '\n';
   return page;
 }
 
+PageContent write_methods(const ServerView& server, const Request&) {
+  return json_page([stats = server.stats()](Json& json) {
+    json.name("methods").begin('[');
+    for (const MethodStats& method : stats.methods) write_method(json, method.name, method);
+    json.end(']').name("unknown");
+    write_method(json, "_OTHER", stats.unknown);
+  });
+}
+
 PageContent write_connections(const ServerView& server, const Request&) {
-  PageContent page;
-  Json json{page.text};
-  const ServerStats stats = server.stats();
-  json.begin('{').field("open", stats.connections).field("accepted", stats.connections_accepted);
-  json.field("refused", stats.connections_refused).field("protocol_errors", stats.protocol_errors);
-  json.field("bytes_received", stats.traffic.bytes_received).field("bytes_sent", stats.traffic.bytes_sent);
-  json.field("frames_received", stats.traffic.frames_received);
-  json.field("frames_sent", stats.traffic.frames_sent).field("receives", stats.traffic.receives);
-  json.field("sends", stats.traffic.sends).field("items_received", stats.traffic.items_received);
-  json.field("items_sent", stats.traffic.items_sent).end('}');
-  page.text += '\n';
-  return page;
+  return json_page([stats = server.stats()](Json& json) {
+    json.field("open", stats.connections).field("accepted", stats.connections_accepted);
+    json.field("refused", stats.connections_refused).field("protocol_errors", stats.protocol_errors);
+    json.field("bytes_received", stats.traffic.bytes_received).field("bytes_sent", stats.traffic.bytes_sent);
+    json.field("frames_received", stats.traffic.frames_received);
+    json.field("frames_sent", stats.traffic.frames_sent).field("receives", stats.traffic.receives);
+    json.field("sends", stats.traffic.sends).field("items_received", stats.traffic.items_received);
+    json.field("items_sent", stats.traffic.items_sent);
+  });
 }
 
 PageContent write_loops(const ServerView& server, const Request&) {
-  PageContent page;
-  Json json{page.text};
-  const ServerStats stats = server.stats();
-  json.begin('{').field("held", stats.loops_held).name("loops").begin('[');
-  for (const LoopStats& loop : stats.loops) {
-    json.begin('{').time("busy_us", loop.busy).field("turns", loop.turns);
-    json.field("quick_turns", loop.quick_turns).field("polls", loop.polls).field("sleeps", loop.sleeps);
-    json.field("wakeups", loop.wakeups).field("reports", loop.reports).end('}');
-  }
-  json.end(']').end('}');
-  page.text += '\n';
-  return page;
+  return json_page([stats = server.stats()](Json& json) {
+    json.field("held", stats.loops_held).name("loops").begin('[');
+    for (const LoopStats& loop : stats.loops) {
+      json.begin('{').time("busy_us", loop.busy).field("turns", loop.turns);
+      json.field("quick_turns", loop.quick_turns).field("polls", loop.polls).field("sleeps", loop.sleeps);
+      json.field("wakeups", loop.wakeups).field("reports", loop.reports).end('}');
+    }
+    json.end(']');
+  });
 }
 
 PageContent write_memory(const ServerView& server, const Request&) {
-  PageContent page;
-  Json json{page.text};
-  const MemoryUse memory = server.stats().memory;
-  json.begin('{').name("process").begin('{').field("used_bytes", memory.used);
-  json.field("limit_bytes", memory.limit).end('}').end('}');
-  page.text += '\n';
-  return page;
+  return json_page([memory = server.stats().memory](Json& json) {
+    json.name("process").begin('{').field("used_bytes", memory.used);
+    json.field("limit_bytes", memory.limit).end('}');
+  });
 }
 
 constexpr Page kPages[] = {

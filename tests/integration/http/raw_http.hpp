@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "support/loopback.hpp"
 
 namespace weft::testing {
 
@@ -28,21 +27,12 @@ struct HttpAnswer {
 class RawHttp {
  public:
   /// Connects to the port of `url`, "tcp://127.0.0.1:4242".
-  explicit RawHttp(std::string_view url) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const std::string port{url.substr(url.rfind(':') + 1)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port.c_str())));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    is_connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
+  explicit RawHttp(std::string_view url) : fd_(connect_to_loopback(url)) {}
   ~RawHttp() { ::close(fd_); }
   RawHttp(const RawHttp&) = delete;
   RawHttp& operator=(const RawHttp&) = delete;
 
-  bool is_connected() const { return is_connected_; }
+  bool is_connected() const { return fd_ >= 0; }
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -109,7 +99,8 @@ class RawHttp {
   /// Returns true if the server ends the connection without further bytes.
   bool is_ended() { return rest_.empty() && !receive() && ended_; }
   void end_sending() { ::shutdown(fd_, SHUT_WR); }
-  /// Takes what has arrived, without waiting. Returns false once the server has ended the connection.
+  /// Appends the received bytes to `into` and does not wait for more. Returns false once the server has ended
+  /// the connection.
   bool read_now(std::string& into) {
     char bytes[4096];
     for (;;) {
@@ -130,8 +121,7 @@ class RawHttp {
     return true;
   }
 
-  int fd_;
-  bool is_connected_ = false;
+  const int fd_;
   bool ended_ = false;
   std::string rest_;
 };

@@ -10,8 +10,8 @@
 
 #include "integration/http/raw_http.hpp"
 #include "integration/protobuf/dropin_testing.hpp"
+#include "integration/protobuf/numbers.hpp"
 #include "integration/protobuf/services_testing.hpp"
-#include "streams.weft.hpp"
 
 namespace weft::testing {
 namespace {
@@ -21,41 +21,6 @@ class Shop final : public test::ShopServer {
   Task<Result<void>> Buy(CallContext&, const test::Order& request, test::Receipt& response) override {
     if (request.item() != "nothing") response.set_number(request.id());
     co_return Result<void>{};
-  }
-};
-
-class Numbers final : public streams::NumbersServer {
- public:
-  Task<Result<void>> Double(CallContext&, const streams::Number& request,
-                            streams::Number& response) override {
-    response.set_value(2 * request.value());
-    co_return Result<void>{};
-  }
-  Task<Result<void>> Count(CallContext&, const streams::Number& request,
-                           protobuf::Writer<streams::Number>& responses) override {
-    streams::Number each;
-    for (std::int64_t i = 0; i < request.value(); ++i) {
-      each.set_value(i);
-      const bool written = co_await responses.write(each);
-      if (!written) co_return responses.status();
-    }
-    co_return Result<void>{};
-  }
-  Task<Result<void>> Sum(CallContext&, protobuf::Reader<streams::Number>& requests,
-                         streams::Number& response) override {
-    response.set_value(0);
-    while (const auto* each = co_await requests.next()) response.set_value(response.value() + each->value());
-    co_return requests.status();
-  }
-  Task<Result<void>> Spell(CallContext&, protobuf::Reader<streams::Number>& requests,
-                           protobuf::Writer<streams::Text>& responses) override {
-    streams::Text text;
-    while (const auto* each = co_await requests.next()) {
-      text.set_text(std::to_string(each->value()));
-      const bool written = co_await responses.write(text);
-      if (!written) co_return responses.status();
-    }
-    co_return requests.status();
   }
 };
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #if WEFT_HAVE_TLS
@@ -16,6 +11,7 @@
 #endif
 
 #include "integration/protocols/hex.hpp"
+#include "support/loopback.hpp"
 
 namespace weft::testing {
 
@@ -26,18 +22,7 @@ class RawText {
   /// Connects to the port of `url`, "tcp://127.0.0.1:4242" or "tls://…". `buffer`: bytes of the socket's
   /// receive buffer; 0: the system's choice.
   explicit RawText(std::string_view url, int buffer = 0)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const std::string port{url.substr(url.rfind(':') + 1)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port.c_str())));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    const int at_once = 1;
-    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-    if (buffer != 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
-    is_connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      : fd_(connect_to_loopback(url, buffer)), is_connected_(fd_ >= 0) {
 #if WEFT_HAVE_TLS
     if (is_connected_ && url.starts_with("tls://")) begin_tls();
 #endif
@@ -114,8 +99,8 @@ class RawText {
   long send_some(std::string_view bytes) { return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   long receive_some(char* bytes, std::size_t room) { return ::recv(fd_, bytes, room, 0); }
 #endif
-  int fd_;
-  bool is_connected_ = false;
+  const int fd_;
+  bool is_connected_;
   std::string rest_;
 };
 

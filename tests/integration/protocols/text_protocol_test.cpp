@@ -173,7 +173,7 @@ class TextStreams : public ::testing::TestWithParam<const char*> {
     url_ = server_->urls().front();
     sent_before_ = protocol_demo::sent;
   }
-  /// Waits until so many streams run.
+  /// Waits until `count` streams run.
   static void await_running(int count) {
     while (protocol_demo::running != count) std::this_thread::yield();
   }

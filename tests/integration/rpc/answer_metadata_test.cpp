@@ -102,7 +102,9 @@ void late(Reply<int> reply, CallContext& context) {
   after_the_answer = std::string{context.add_answer_metadata("k", "v").status().message()};
 }
 
-class Witness final : public ServerInterceptor {
+/// Keeps the metadata that an interceptor, one of a server or of a client, sees at the end of a call.
+template <typename Interceptor>
+class WitnessOf final : public Interceptor {
  public:
   void after(const EndedCall& call) noexcept override {
     initial = pairs_of(call.initial_metadata);
@@ -111,15 +113,8 @@ class Witness final : public ServerInterceptor {
   Pairs initial;
   Pairs trailing;
 };
-class ClientWitness final : public ClientInterceptor {
- public:
-  void after(const EndedCall& call) noexcept override {
-    initial = pairs_of(call.initial_metadata);
-    trailing = pairs_of(call.trailing_metadata);
-  }
-  Pairs initial;
-  Pairs trailing;
-};
+using Witness = WitnessOf<ServerInterceptor>;
+using ClientWitness = WitnessOf<ClientInterceptor>;
 
 class AnswersWithMetadata : public RpcTest {
  protected:

@@ -7,7 +7,7 @@ namespace {
 
 ManualClock* the_clock = nullptr;
 
-/// Takes so many microseconds.
+/// Moves the clock forward by `microseconds`; fails for 0.
 int work(int microseconds) {
   the_clock->advance(std::chrono::microseconds{microseconds});
   if (microseconds == 0) throw user_error(1, "nothing to do", StatusCode::kInvalidArgument);
