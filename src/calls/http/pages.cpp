@@ -110,7 +110,7 @@ void write_method(Json& json, std::string_view name, const MethodStats& method) 
 
 /// Returns a page with the object of JSON that `write` writes.
 template <typename Write>
-PageContent json_page(Write write) {
+PageContent json_page(const Write& write) {
   PageContent page;
   Json json{page.text};
   json.begin('{');
