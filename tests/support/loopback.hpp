@@ -34,4 +34,17 @@ inline int connect_to_loopback(std::string_view url, int receive_buffer = 0) {
   return -1;
 }
 
+/// Returns a port of the loopback that nobody listens on. Another program may take it before it is used.
+inline std::uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
 }  // namespace weft::testing

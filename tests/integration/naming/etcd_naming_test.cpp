@@ -14,7 +14,7 @@ namespace {
 
 using Urls = std::vector<std::string>;
 
-class EtcdNames : public testing::Test {
+class EtcdNames : public ::testing::Test {
  protected:
   NameWatch watch() { return watch_name(*loop, name(), options).value(); }
   std::string name() const { return "etcd://" + etcd.host() + "/services/kv"; }
