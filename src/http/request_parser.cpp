@@ -121,14 +121,16 @@ RequestParser::Step RequestParser::start_body(Bytes input) {
     left_ = 0;
     return read_chunks(input);
   }
-  // RFC 9110, 15.5.14.
-  if (request_.content_length_ > body_limit_) {
-    refuse_over(413, "the body is longer than", body_limit_, "bytes");
-    return {.event = Event::kRefused};
-  }
   left_ = request_.content_length_;
   state_ = State::kBody;
   return read_length_body(input);
+}
+
+// RFC 9110, 15.5.14. The limit may have changed since the length was known.
+bool RequestParser::exceeds_limit() {
+  if (body_bytes_ <= body_limit_ && left_ <= body_limit_ - body_bytes_) return false;
+  refuse_over(413, "the body is longer than", body_limit_, "bytes");
+  return true;
 }
 
 RequestParser::Step RequestParser::end(std::size_t taken) {
@@ -139,6 +141,7 @@ RequestParser::Step RequestParser::end(std::size_t taken) {
 
 RequestParser::Step RequestParser::read_length_body(Bytes input) {
   if (left_ == 0) return end(0);
+  if (exceeds_limit()) return {.event = Event::kRefused};
   const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size()));
   if (piece == 0) return {};
   left_ -= piece;
@@ -163,6 +166,7 @@ RequestParser::Step RequestParser::read_chunks(Bytes input) {
         if (scan == Scan::kMore) scan = begin_chunk();
         break;
       case State::kChunk: {
+        if (exceeds_limit()) return {.event = Event::kRefused, .taken = taken};
         const auto rest = static_cast<std::uint64_t>(end_of_input - at);
         const auto piece = static_cast<std::size_t>(std::min(left_, rest));
         left_ -= piece;
@@ -211,10 +215,7 @@ RequestParser::Scan RequestParser::begin_chunk() {
     lines_ = {.end = as_offset(limits_.trailer_bytes_max), .has_request_line = true};
     return Scan::kMore;
   }
-  if (body_bytes_ > body_limit_ || left_ > body_limit_ - body_bytes_) {
-    return refuse_over(413, "the body is longer than", body_limit_, "bytes");
-  }
-  return Scan::kMore;
+  return exceeds_limit() ? Scan::kRefused : Scan::kMore;
 }
 
 RequestParser::Scan RequestParser::take_byte(char wanted, char found, State next, std::string_view refusal) {

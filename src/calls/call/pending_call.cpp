@@ -306,13 +306,13 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
     if (!refused.ok()) {
       failure_ = std::move(refused);
     } else if (wire::AnswerView{frame.header}.succeeded()) {
-      decode_answer(frame.body, failure_);
-      if (request_.details != nullptr) {
-        if (request_.details->lacks_metadata() && failure_.ok()) [[unlikely]] {
-          failure_ = request_.details->metadata_failure();
-        }
-        request_.details->served(frame.body.size());
+      // Without its metadata an answer is not decoded, so that the caller's value stays as it was.
+      if (request_.details != nullptr && request_.details->lacks_metadata()) [[unlikely]] {
+        failure_ = request_.details->metadata_failure();
+      } else {
+        decode_answer(frame.body, failure_);
       }
+      if (request_.details != nullptr) request_.details->served(frame.body.size());
     } else {
       failure_ = outcome_of(request_, answered_status(frame, *request_.method));
     }

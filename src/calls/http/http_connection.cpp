@@ -11,8 +11,8 @@
 
 #include "calls/gate/method_table.hpp"
 #include "calls/http/buffers.hpp"
+#include "calls/http/metadata_headers.hpp"
 #include "calls/terms/call_status.hpp"
-#include "weft/detail/calls/gate/authenticator.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
 #include "weft/detail/describe/error_json.hpp"
 #include "weft/detail/http/status.hpp"
@@ -24,9 +24,7 @@ namespace weft::detail::http {
 namespace {
 
 constexpr std::string_view kFunctions = "/functions/";
-constexpr std::string_view kMetadataPrefix = "weft-meta-";
 constexpr std::string_view kTimeout = "weft-timeout-ms";
-constexpr std::string_view kTraceParent = "traceparent";
 constexpr std::string_view kAllow = "POST, OPTIONS";
 /// Part of a body that must arrive within HttpOptions::request_timeout.
 constexpr std::size_t kPartBytes = 16 * 1024;
@@ -145,8 +143,9 @@ std::size_t HttpConnection::on_bytes(Bytes bytes) {
       if (was_idle && !parser_.idle()) part_began_ = loop_.now();
       switch (step.event) {
         case RequestParser::Event::kMore:
-          if (parser_.awaits_continue() && (phase_ == Phase::kReading || takes_items()) &&
-              !connection_.send(as_bytes(kContinueAnswer))) {
+          // Behind the beginning of the answer, the client would read "100 Continue" as a part of it.
+          if (parser_.awaits_continue() && !has_begun_answer_ &&
+              (phase_ == Phase::kReading || takes_items()) && !connection_.send(as_bytes(kContinueAnswer))) {
             give_up();
           }
           watch();
@@ -190,6 +189,7 @@ void HttpConnection::begin_request() {
   method_ = nullptr;
   answers_stream_ = has_begun_answer_ = receives_items_ = has_last_item_ = drops_items_ = false;
   items_passed_ = 0;
+  answer_fields_.clear();
   keeps_alive_ = parser_.request().keeps_alive() && !draining_;
   const Request& request = parser_.request();
   allowed_origin_.clear();
@@ -262,15 +262,8 @@ Status HttpConnection::take_headers() {
       deadline_ = Deadline::after(loop_.now(), std::chrono::milliseconds{milliseconds});
       continue;
     }
-    std::string_view key;
-    if (name == kAuthorizationKey || name == kTraceParent) key = name;
-    if (name.starts_with(kMetadataPrefix)) key = std::string_view{name}.substr(kMetadataPrefix.size());
-    if (key.data() == nullptr) continue;
-    if (metadata_.view().find(key)) {
-      return {StatusCode::kInvalidArgument, Layer::kRpc, "the header '" + name + "' comes more than once"};
-    }
-    if (Result<void> set = metadata_.set(key, field.value); !set.ok()) {
-      return set.status().with_context("the header '" + name + "'");
+    if (Result<void> added = add_metadata_header(metadata_, name, field.value); !added.ok()) {
+      return added.status();
     }
   }
   return {};
@@ -372,8 +365,9 @@ void HttpConnection::end_answer() {
     shared_.result = std::move(result);
     if (!status.ok()) return answer_failed_end(status.with_context("the answer"));
     settle_answers();
-    if (!host_.memory->try_reserve(json.size())) return answer_failed_end(Status::of<kAnswerTakesMemory>());
-    answers_reserved_ += json.size();
+    const std::size_t bytes = json.size() + answer_fields_.size();
+    if (!host_.memory->try_reserve(bytes)) return answer_failed_end(Status::of<kAnswerTakesMemory>());
+    answers_reserved_ += bytes;
     if (answers_stream_) {
       if (send_part(StreamAnswer::Part::kResult, json)) return answered();
     } else if (answer(200, json)) {
@@ -396,6 +390,17 @@ void HttpConnection::end_answer_with(std::uint64_t, Attachment&, std::unique_ptr
   if (wishes != nullptr) wishes->end(true);
 }
 
+// Initial pairs and trailing ones look alike: they are fields of the head, or of the trailer if the head has
+// left.
+Status HttpConnection::send_metadata(std::uint64_t id, bool, Bytes pairs) {
+  if (!awaits(id)) return {};
+  try {
+    return append_metadata_headers(answer_fields_, MetadataView{pairs});
+  } catch (const std::bad_alloc&) {
+    return Status::of<kNoMemoryForCall>();
+  }
+}
+
 void HttpConnection::fail(std::uint64_t id, const Status& failure) {
   served_.counting().failed(id, failure.code());
   if (awaits(id)) answer_error(failure);
@@ -404,14 +409,14 @@ void HttpConnection::fail(std::uint64_t id, const Status& failure) {
 void HttpConnection::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   host_.refusals.count(reason);
   served_.counting().refused(id, why.code());
-  method_ = nullptr;
+  if (id == id_) method_ = nullptr;  // a call that missed its deadline may be refused during the next request
   if (awaits(id)) answer_error(why);
 }
 
 void HttpConnection::refuse_without_memory(std::uint64_t id) {
   host_.refusals.count(RefusalReason::kOverProcessMemory);
   served_.counting().refused(id, StatusCode::kResourceExhausted);
-  method_ = nullptr;
+  if (id == id_) method_ = nullptr;
   if (awaits(id)) answer_error(Status::of<kNoMemoryForCall>());
 }
 
@@ -446,9 +451,12 @@ void HttpConnection::write_head(ResponseWriter& writer, int status, std::string_
     writer.add("Vary", "Origin");
     if (status == 204) {
       writer.add("Access-Control-Allow-Methods", "POST");
-      writer.add("Access-Control-Allow-Headers", "content-type, authorization, weft-timeout-ms");
+      writer.add("Access-Control-Allow-Headers", "*, Authorization");
     }
+    if (!answer_fields_.empty()) writer.add("Access-Control-Expose-Headers", "*");
   }
+  writer.put(answer_fields_);
+  answer_fields_.clear();
   if (content_type.empty()) return;
   writer.add("Content-Type", content_type);
   writer.add("X-Content-Type-Options", "nosniff");

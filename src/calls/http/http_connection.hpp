@@ -66,7 +66,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void drain() override;
   void close(const Status& why) override;
   std::string remote_endpoint() const override { return connection_.remote_endpoint(); }
-  ConnectionStats traffic() const noexcept override { return connection_.stats(); }
+  ConnectionStats traffic() const noexcept override;
 
  private:
   enum class Phase : std::uint8_t {
@@ -90,6 +90,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   void take_back_answer(const std::byte*) override {}
   void end_answer_with(std::uint64_t id, Attachment& attachment,
                        std::unique_ptr<AnswerWishes> wishes) override;
+  Status send_metadata(std::uint64_t id, bool initial, Bytes pairs) override;
   void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
   void refuse_without_memory(std::uint64_t id) override;
@@ -210,12 +211,18 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   std::size_t answers_reserved_ = 0;
   std::vector<std::byte> result_;
   std::string allowed_origin_;
+  /// Lines of metadata of the answer that have not been sent.
+  std::string answer_fields_;
   StreamAnswer stream_answer_;
   Items items_{*this};
   ItemsTurn items_turn_{*this};
   /// Bytes of body_ that are known to hold no end of a line.
   std::size_t searched_ = 0;
   std::uint64_t items_passed_ = 0;
+
+  // Of all requests of the connection.
+  std::uint64_t items_received_ = 0;
+  std::uint64_t items_sent_ = 0;
 
   /// Beginning of the time that the part of the request has which is received now.
   TimePoint part_began_{};

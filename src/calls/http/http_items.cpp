@@ -61,6 +61,13 @@ void HttpConnection::serve_first_line() {
   pass_items();
 }
 
+ConnectionStats HttpConnection::traffic() const noexcept {
+  ConnectionStats stats = connection_.stats();
+  stats.items_received = items_received_;
+  stats.items_sent = items_sent_;
+  return stats;
+}
+
 StreamSide* HttpConnection::stream_of_call() const {
   ServedCall* const call = served_.find(id_);
   return call != nullptr && !call->answered() ? call->stream().get() : nullptr;
@@ -121,6 +128,8 @@ void HttpConnection::pass_item(StreamSide& side, std::string_view json) {
   const Status read = json_->from_json(CallPart::kItemIn, json, message, options_.body_bytes_max);
   if (read.ok()) {
     ++items_passed_;
+    ++items_received_;
+    loop_.turn_time().did(1);
     if (side.on_item(message, {}) == IncomingItems::Arrival::kNoMemory) drops_items_ = true;
   } else {
     fail_items(read.with_context("item " + std::to_string(items_passed_)));
@@ -143,7 +152,7 @@ bool HttpConnection::send_part(StreamAnswer::Part part, std::string_view json) {
     writer.add("Cache-Control", "no-store");
     stream_answer_.is_chunked() ? writer.end_chunked() : writer.end();
   }
-  stream_answer_.put(writer, part, json);
+  stream_answer_.put(writer, part, json, answer_fields_);
   return send_written(writer);
 }
 
@@ -204,7 +213,9 @@ Status HttpConnection::Items::end_item(const StreamPlace&) noexcept {
     const std::size_t bytes = StreamAnswer::bytes(json.size());
     if (!memory().try_reserve(bytes)) return Status::of<kItemTakesMemory>();
     its.answers_reserved_ += bytes;
-    return its.send_part(StreamAnswer::Part::kItem, json) ? Status{} : Status::of<kNoMemoryForCall>();
+    if (!its.send_part(StreamAnswer::Part::kItem, json)) return Status::of<kNoMemoryForCall>();
+    ++its.items_sent_;
+    return {};
   } catch (const std::bad_alloc&) {
     return Status::of<kNoMemoryForCall>();
   }

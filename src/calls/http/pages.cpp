@@ -53,9 +53,11 @@ class Json {
     append_json_string(out_, value);
     return *this;
   }
-  /// Microseconds; null for a time without a bound.
+  /// Microseconds; null for a time without a bound. A sum that another thread is changing may be negative for
+  /// a moment, and counts as zero then.
   Json& time(std::string_view its_name, Duration value) {
     if (value != Duration::max()) {
+      value = std::max(value, Duration::zero());
       return field(its_name, static_cast<std::uint64_t>(value / std::chrono::microseconds{1}));
     }
     name(its_name);

@@ -24,7 +24,8 @@ void StreamAnswer::prepare(const Request& request) noexcept {
   is_chunked_ = request.version() != Version::k10;
 }
 
-void StreamAnswer::put(ResponseWriter& writer, Part part, std::string_view json) const noexcept {
+void StreamAnswer::put(ResponseWriter& writer, Part part, std::string_view json,
+                       std::string_view trailer) const noexcept {
   const Frame& frame = (has_events_ ? kEvents : kLines)[static_cast<std::size_t>(part)];
   if (is_chunked_) writer.begin_chunk(frame.before.size() + json.size() + frame.behind.size());
   writer.put(frame.before);
@@ -32,7 +33,7 @@ void StreamAnswer::put(ResponseWriter& writer, Part part, std::string_view json)
   writer.put(frame.behind);
   if (!is_chunked_) return;
   writer.end_chunk();
-  if (part != Part::kItem) writer.end_chunks();
+  if (part != Part::kItem) writer.end_chunks(trailer);
 }
 
 }  // namespace weft::detail::http

@@ -35,8 +35,9 @@ class StreamAnswer {
 
   /// Returns the number of bytes that put() writes for `json` at most.
   static constexpr std::size_t bytes(std::size_t json_bytes) noexcept { return json_bytes + 48; }
-  /// Writes a part; after one that is no item, the end of the body.
-  void put(ResponseWriter& writer, Part part, std::string_view json) const noexcept;
+  /// Writes a part; after one that is no item, the end of the body with the lines of `trailer`, which a
+  /// client of HTTP/1.0 does not get.
+  void put(ResponseWriter& writer, Part part, std::string_view json, std::string_view trailer) const noexcept;
 
  private:
   bool has_events_ = false;

@@ -162,14 +162,14 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Attachment& attachment,
   return true;
 }
 
-// Pairs are shorter than the bodies that need reserved memory.
+// Other frames are small, or answer a request each; a handler may add many pairs in one turn.
 Status AnswerWriter::send_metadata(std::uint64_t id, bool initial, Bytes pairs) {
-  static_assert(wire::kMetadataBytesMax <= FrameOutput::kSmallBytes);
   if (!sends_metadata_ || is_gone()) return {};
   if (pairs.size() > link_.peer().body_bytes_max) {
     return over_limit("the metadata of the answer", pairs.size(), link_.peer().body_bytes_max, "the caller's",
                       kRaiseBody);
   }
+  if (!link_.output().reserve(pairs.size() + wire::kHeaderBytes)) return no_memory_for_answer().status;
   const wire::AnswerMetadataHead head{
       .body_bytes = static_cast<std::uint32_t>(pairs.size()), .id = id, .initial = initial};
   link_.output().send(head.header(), as_text(pairs));

@@ -38,8 +38,19 @@ bool has_answered(const detail::ServedCall& call) {
   return is_on_loop(call) && call.answered() && !call.cancelled_anywhere();
 }
 
-Status after_answer() {
-  return {StatusCode::kFailedPrecondition, Layer::kRpc, "metadata of an answer that was sent already"};
+/// Returns why the handler may add no metadata now. On a worker's thread the call is answered after the
+/// handler, unless a Reply answers it: then its loop may read the metadata while the worker adds to them.
+Status refusal_of_metadata(const detail::ServedCall& call) {
+  const char* reason = nullptr;
+  if (has_answered(call)) reason = "metadata of an answer that was sent already";
+  if (!is_on_loop(call) && call.method().delayed) {
+    reason =
+        "a blocking handler with a Reply adds no metadata to its answer: return the answer from the handler, "
+        "or "
+        "use a coroutine";
+  }
+  if (reason == nullptr) return {};
+  return {StatusCode::kFailedPrecondition, Layer::kRpc, reason};
 }
 
 /// Notes of the connection; null without any.
@@ -121,13 +132,13 @@ MetadataView CallContext::metadata() const {
 }
 
 Result<void> CallContext::add_answer_metadata(std::string_view key, std::string_view value) {
-  if (has_answered(*call_)) return after_answer();
+  if (Status refusal = refusal_of_metadata(*call_); !refusal.ok()) return refusal;
   return given_metadata(*call_).trailing.add(key, value);
 }
 
 // On the loop they leave at once. A worker's leave when the loop answers for it, even after a failure here.
 Result<void> CallContext::add_initial_metadata(std::string_view key, std::string_view value) {
-  if (has_answered(*call_)) return after_answer();
+  if (Status refusal = refusal_of_metadata(*call_); !refusal.ok()) return refusal;
   Result<void> added = given_metadata(*call_).initial.add(key, value);
   if (!added.ok() || !is_on_loop(*call_)) return added;
   if (Status sent = call_->send_metadata(false); !sent.ok()) return sent;

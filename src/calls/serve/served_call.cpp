@@ -379,9 +379,10 @@ Status ServedCall::send_metadata(bool trailing) {
   if (given == nullptr || sink_ == nullptr || answered()) return {};
   if (GatePass* const pass = pass_of(*this)) pass->show(*given);
   const Bytes initial = given->initial.view().bytes();
-  const Bytes unsent = initial.subspan(std::exchange(given->initial_sent, initial.size()));
+  const Bytes unsent = initial.subspan(given->initial_sent);
   Status outcome;
   if (!unsent.empty()) outcome = sink_->send_metadata(id(), true, unsent);
+  if (outcome.ok()) given->initial_sent = initial.size();
   if (!trailing || std::exchange(given->trailing_sent, true)) return outcome;
   const Bytes last = given->trailing.view().bytes();
   if (outcome.ok() && !last.empty()) outcome = sink_->send_metadata(id(), false, last);

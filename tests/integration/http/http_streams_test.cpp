@@ -67,6 +67,12 @@ weft::Stream<int> then_wait(int items) {
   for (int i = 0; i < items; ++i) co_yield i;
   [[maybe_unused]] const weft::Result<void> slept = co_await weft::sleep_for(1h);
 }
+weft::Task<void> with_metadata(weft::CallContext& context, weft::Writer<int>& out) {
+  context.add_initial_metadata("first", "a").value();
+  context.add_answer_metadata("last", "z").value();
+  [[maybe_unused]] const bool written = co_await out.write(1);
+  context.add_initial_metadata("later", "b").value();
+}
 weft::Task<weft::Result<int>> sum(weft::Reader<int>& numbers, int first) {
   const Running here;
   while (auto number = co_await numbers.next()) {
@@ -137,6 +143,7 @@ class HttpStreaming : public ::testing::Test {
     server_->register_handler<fail_at_once>();
     server_->register_handler<texts>();
     server_->register_handler<then_wait>();
+    server_->register_handler<with_metadata>();
     server_->register_handler<sum>();
     server_->register_handler<first_of>();
     server_->register_handler<ignore>();
@@ -315,6 +322,48 @@ TEST_F(HttpStreaming, ACallMayEndBeforeItsItems) {
   client.send_chunk("8\n9\n");
   client.send_chunk("");
   expect_ok(client);
+}
+
+TEST_F(HttpStreaming, TheRestOfALongBodyIsNotReadBehindItsAnswer) {
+  start({}, {.body_bytes_max = 1000});
+  RawHttp with_length{url_};
+  with_length.send("POST " + path("first_of") +
+                   " HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000000\r\n\r\n[]\n7\n");
+  EXPECT_EQ(with_length.read().body, "7");
+  EXPECT_TRUE(with_length.is_ended());
+  RawHttp in_a_chunk{url_};
+  begin(in_a_chunk, "first_of");
+  in_a_chunk.send("FFFFFFFFFF\r\n[]\n7\n");
+  EXPECT_EQ(in_a_chunk.read().body, "7");
+  EXPECT_TRUE(in_a_chunk.is_ended());
+  RawHttp other{url_};
+  expect_ok(other);
+}
+
+TEST_F(HttpStreaming, ItemsAreCounted) {
+  start();
+  {
+    RawHttp client{url_};
+    EXPECT_EQ(client.call(path("sum"), "[1]\n2\n3\n").body, "6");
+    EXPECT_EQ(client.call(path("count_up"), "[3]").status, 200);
+    while (client.read_chunk() != "") continue;
+    const ConnectionStats traffic = server_->stats().traffic;
+    EXPECT_EQ(traffic.items_received, 2U);
+    EXPECT_EQ(traffic.items_sent, 3U);
+  }
+  while (server_->stats().connections != 0) std::this_thread::yield();
+  EXPECT_EQ(server_->stats().traffic.items_sent, 3U) << "the sum keeps closed connections";
+}
+
+TEST_F(HttpStreaming, MetadataComeBeforeTheItemsAndInTheTrailer) {
+  start();
+  RawHttp client{url_};
+  const HttpAnswer head = client.call(path("with_metadata"), "[]", "Connection: close\r\n");
+  EXPECT_THAT(head.head, HasSubstr("\r\nWeft-Meta-first: a\r\n"));
+  EXPECT_EQ(head.head.find("last"), std::string::npos) << head.head;
+  EXPECT_EQ(client.read_chunk(), "{\"item\":1}\n");
+  EXPECT_EQ(client.read_chunk(), "{\"result\":null}\n");
+  EXPECT_EQ(client.read_rest(), "0\r\nWeft-Meta-later: b\r\nWeft-Meta-last: z\r\n\r\n");
 }
 
 TEST_F(HttpStreaming, ASlowHandlerHoldsBackItsClient) {

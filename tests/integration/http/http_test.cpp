@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/coroutines.hpp>
 #include <weft/http.hpp>
@@ -46,6 +47,25 @@ weft::Result<int> find(int) {
 std::string metadata_of(weft::CallContext& context, std::string key) {
   return std::string{context.metadata().find(key).value_or("absent")};
 }
+std::string all_metadata(weft::CallContext& context) {
+  std::string all;
+  for (const auto& [key, value] : context.metadata()) {
+    all.append(key).append("=").append(value).append(";");
+  }
+  return all;
+}
+weft::Result<int> give_metadata(weft::CallContext& context, bool fails) {
+  context.add_initial_metadata("tenant", "blue").value();
+  context.add_answer_metadata("cost", "3").value();
+  context.add_answer_metadata("cost", "4").value();
+  context.add_answer_metadata("raw-bin", std::string_view{"\0\xFF", 2}).value();
+  if (fails) return weft::user_error(1, "with metadata");
+  return 7;
+}
+int give_odd_metadata(weft::CallContext& context, std::string key, std::string value) {
+  context.add_answer_metadata(key, value).value();
+  return 7;
+}
 std::string repeat(std::string text, std::uint32_t times) {
   std::string out;
   for (std::uint32_t i = 0; i < times; ++i) out += text;
@@ -78,8 +98,24 @@ std::string after_its_deadline(weft::CallContext& context) {
   while (!context.cancelled()) std::this_thread::yield();
   return "late";
 }
+/// A value whose bytes turn out to be wrong when the test says so.
+struct LateFault {};
+std::atomic<bool> is_wrong = false;
+int take_late_fault(LateFault) {
+  return 1;
+}
 
 }  // namespace http_demo
+
+template <>
+struct weft::CodecTraits<http_demo::LateFault> {
+  using Wire = int;
+  static Wire to_wire(const http_demo::LateFault&) { return 0; }
+  static bool from_wire(Wire, http_demo::LateFault&) {
+    while (!http_demo::is_wrong) std::this_thread::yield();
+    return false;
+  }
+};
 
 namespace weft::testing {
 namespace {
@@ -98,6 +134,9 @@ class Http : public ::testing::Test {
     server_->register_handler<http_demo::count>();
     server_->register_handler<http_demo::find>();
     server_->register_handler<http_demo::metadata_of>();
+    server_->register_handler<http_demo::all_metadata>();
+    server_->register_handler<http_demo::give_metadata>();
+    server_->register_handler<http_demo::give_odd_metadata>();
     server_->register_handler<http_demo::repeat>();
     server_->register_handler<http_demo::with_attachment>();
     server_->register_handler<http_demo::wait_until_cancelled>();
@@ -105,6 +144,7 @@ class Http : public ::testing::Test {
     server_->register_handler<http_demo::block>({.blocking = true});
     server_->register_handler<http_demo::leave>();
     server_->register_handler<http_demo::after_its_deadline>({.blocking = true});
+    server_->register_handler<http_demo::take_late_fault>({.blocking = true});
     const Result<void> started = server_->start();
     ASSERT_TRUE(started.ok()) << started.status().to_string();
     url_ = server_->urls().front();
@@ -292,6 +332,21 @@ TEST_F(Http, ATimeoutHeaderIsTheDeadlineOfTheCall) {
   EXPECT_EQ(client.call("/functions/http_demo::add", "[1, 2]").body, "3");
 }
 
+TEST_F(Http, ACallThatIsRefusedAfterItsDeadlineLeavesTheNextRequestAlone) {
+  start();
+  http_demo::is_wrong = false;
+  RawHttp client{url_};
+  EXPECT_EQ(client.call("/functions/http_demo::take_late_fault", "[7]", "Weft-Timeout-Ms: 20\r\n").status,
+            504);
+  client.send("POST /functions/http_demo::add HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n[1,");
+  while (stats_of("http_demo::add").calls == 0) std::this_thread::yield();
+  http_demo::is_wrong = true;
+  EXPECT_EQ(settled_stats_of("http_demo::take_late_fault").refused, 1U);
+  client.send(" 2]");
+  EXPECT_EQ(client.read().body, "3");
+  EXPECT_EQ(settled_stats_of("http_demo::add").answered, 1U);
+}
+
 TEST_F(Http, AClientThatLeavesCancelsItsCall) {
   start();
   const int begun = http_demo::waits_begun;
@@ -313,11 +368,64 @@ TEST_F(Http, HeadersBecomeMetadata) {
       client.call("/functions/http_demo::metadata_of", R"(["tenant"])", "Weft-Meta-Tenant: blue\r\n");
   EXPECT_EQ(answer.body, R"("blue")");
   EXPECT_EQ(client.call("/functions/http_demo::metadata_of", R"(["tenant"])").body, R"("absent")");
-  EXPECT_EQ(client
-                .call("/functions/http_demo::metadata_of", R"(["tenant"])",
-                      "Weft-Meta-Tenant: a\r\nWeft-Meta-Tenant: b\r\n")
-                .status,
-            400);
+}
+
+TEST_F(Http, RepeatedAndBinaryHeadersAreMetadataToo) {
+  start();
+  RawHttp client{url_};
+  constexpr std::string_view kAll = "/functions/http_demo::all_metadata";
+  EXPECT_EQ(client.call(kAll, "[]", "Weft-Meta-A: 1\r\nWeft-Meta-B:\r\nweft-meta-a: 2\r\nOther: x\r\n").body,
+            R"("a=1;b=;a=2;")");
+  EXPECT_EQ(client.call(kAll, "[]", "Weft-Meta-A-Bin: eHl6Cg==\r\nWeft-Meta-b-bin: eHl6Cg\r\n").body,
+            R"("a-bin=xyz\n;b-bin=xyz\n;")");
+  EXPECT_EQ(client.call(kAll, "[]", "Weft-Meta-A-Bin: x\r\n").status, 400) << "no base64";
+  EXPECT_EQ(client.call(kAll, "[]", "Weft-Meta-: x\r\n").status, 400) << "no key";
+  EXPECT_EQ(client.call(kAll, "[]", "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n").status, 400);
+  EXPECT_EQ(client.call(kAll, "[]", "Traceparent: a\r\nTraceparent: b\r\n").status, 400);
+  std::string many;
+  for (std::size_t i = 0; i <= kMetadataPairsMax; ++i) many += "Weft-Meta-A: 1\r\n";
+  EXPECT_NE(client.call(kAll, "[]", many).status, 200);
+  EXPECT_EQ(client.call(kAll, "[]").body, R"("")");
+}
+
+TEST_F(Http, MetadataOfAnswersAreHeaders) {
+  start();
+  RawHttp client{url_};
+  for (const bool fails : {false, true}) {
+    const HttpAnswer answer =
+        client.call("/functions/http_demo::give_metadata", fails ? "[true]" : "[false]");
+    EXPECT_EQ(answer.status, fails ? 500 : 200) << answer.body;
+    EXPECT_NE(answer.head.find("\r\nWeft-Meta-tenant: blue\r\n"), std::string::npos) << answer.head;
+    EXPECT_NE(answer.head.find("\r\nWeft-Meta-cost: 3\r\nWeft-Meta-cost: 4\r\nWeft-Meta-raw-bin: AP8=\r\n"),
+              std::string::npos)
+        << answer.head;
+  }
+  const HttpAnswer next = client.call("/functions/http_demo::add", "[1, 2]");
+  EXPECT_EQ(next.head.find("Weft-Meta"), std::string::npos) << next.head;
+}
+
+TEST_F(Http, MetadataThatNoHeaderCarriesFailTheAnswer) {
+  start();
+  RawHttp client{url_};
+  const auto give = [&](std::string_view key, std::string_view value) {
+    std::string json = "[\"";
+    return client.call("/functions/http_demo::give_odd_metadata",
+                       json.append(key).append("\", \"").append(value).append("\"]"));
+  };
+  EXPECT_EQ(give("plain", "a value").status, 200);
+  EXPECT_EQ(give("empty", "").status, 200);
+  for (const auto& [key, value] : {std::pair{"k", "a\\r\\nSet-Cookie: b"},
+                                   {"k", "a\\u0000"},
+                                   {"k", " a"},
+                                   {"k", "a\\t"},
+                                   {"a b", "c"},
+                                   {"a:", "c"},
+                                   {"\u00e4", "c"}}) {
+    const HttpAnswer answer = give(key, value);
+    EXPECT_EQ(answer.status, 500) << key << value;
+    EXPECT_EQ(answer.head.find("Weft-Meta"), std::string::npos) << answer.head;
+    EXPECT_EQ(answer.head.find("Set-Cookie"), std::string::npos) << answer.head;
+  }
 }
 
 TEST_F(Http, PagesOfOtherOriginsAreRefused) {

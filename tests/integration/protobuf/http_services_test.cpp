@@ -121,5 +121,35 @@ TEST_F(HttpServices, UnknownMethodsAreRefused) {
   EXPECT_EQ(call("/weft.test.Echo/Say/more", "{}").status, 404);
 }
 
+/// Answers with an item before it reads one.
+class Eager final : public Numbers {
+ public:
+  Task<Result<void>> Spell(CallContext&, protobuf::Reader<streams::Number>&,
+                           protobuf::Writer<streams::Text>& responses) override {
+    streams::Text text;
+    text.set_text("first");
+    [[maybe_unused]] const bool written = co_await responses.write(text);
+    [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::hours{1});
+    co_return Result<void>{};
+  }
+};
+
+TEST(HttpEarlyAnswers, AnAnswerThatHasBegunReplacesContinue) {
+  Eager eager;
+  Server server{{.listen = {"tcp://127.0.0.1:0"}, .protocols = {http()}}};
+  protobuf::Services services{server};
+  services.add(eager);
+  server.start().value();
+  RawHttp client{server.urls().front()};
+  client.send(
+      "POST /weft.streams.Numbers/Spell HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n"
+      "Expect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.read().status, 200);
+  EXPECT_EQ(client.read_chunk(), "{\"item\":{\"text\":\"first\"}}\n");
+  client.send("0");
+  server.stop(std::chrono::seconds{0});
+  EXPECT_NE(client.read_chunk().find("\"error\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::testing

@@ -77,6 +77,9 @@ int large(CallContext& context) {
   context.add_answer_metadata("large", std::string(wire::kMetadataBytesMax - 9, 'x')).value();
   return 7;
 }
+int large_initial(CallContext& context) {
+  return context.add_initial_metadata("large", std::string(2000, 'x')).ok() ? 1 : 7;
+}
 Task<int> count(CallContext& context, Writer<int>& writer) {
   context.add_initial_metadata("first", "a").value();
   context.add_initial_metadata("first", "b").value();
@@ -95,6 +98,12 @@ int count_blocking(CallContext& context, BlockingWriter<int>& writer) {
   context.add_answer_metadata("last", "z").value();
   writer.write(1);
   return 7;
+}
+std::string off_the_loop;
+void blocking_by_reply(CallContext& context, Reply<int> reply) {
+  off_the_loop = std::string{context.add_answer_metadata("k", "v").status().message()} + "; " +
+                 std::string{context.add_initial_metadata("k", "v").status().message()};
+  std::move(reply)(7);
 }
 std::string after_the_answer;
 void late(Reply<int> reply, CallContext& context) {
@@ -119,10 +128,11 @@ using ClientWitness = WitnessOf<ClientInterceptor>;
 class AnswersWithMetadata : public RpcTest {
  protected:
   static void fill(Server& its) {
-    its.register_handler<ordinary, coroutine, by_reply, failing, plain, attached, too_many, large, count,
-                         wait_long, late>();
+    its.register_handler<ordinary, coroutine, by_reply, failing, plain, attached, too_many, large,
+                         large_initial, count, wait_long, late>();
     its.register_handler<method<ordinary, "blocking">>({.blocking = true});
     its.register_handler<count_blocking>({.blocking = true});
+    its.register_handler<blocking_by_reply>({.blocking = true});
   }
   Server& serve_all(ServerOptions options = {}) { return serve_here(std::move(options), fill); }
   CallOptions options() { return {.answer_metadata = &metadata_}; }
@@ -213,6 +223,21 @@ TEST_F(AnswersWithMetadata, AreRefusedAfterTheAnswer) {
   EXPECT_TRUE(metadata_.empty());
   ASSERT_TRUE(turn_until(loop(), [] { return !after_the_answer.empty(); }));
   EXPECT_THAT(after_the_answer, HasSubstr("sent already"));
+}
+
+TEST_F(AnswersWithMetadata, AreRefusedToABlockingHandlerWithAReply) {
+  Client& caller = client(serve_all());
+  EXPECT_EQ(call<blocking_by_reply>(caller, options()).value(), 7);
+  EXPECT_TRUE(metadata_.empty());
+  EXPECT_THAT(off_the_loop, AllOf(HasSubstr("; "), HasSubstr("a blocking handler with a Reply")));
+}
+
+TEST_F(AnswersWithMetadata, ThatTheCallerHasNoRoomForFailTheCallAlsoWhenTheyAreInitial) {
+  Client& caller = client(serve_all(), {.limits = {.body_bytes_max = 1024}});
+  const Result<int> result = call<large_initial>(caller, options());
+  EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string{result.status().message()}, HasSubstr("the metadata of the answer"));
+  EXPECT_EQ(call<plain>(caller).value(), 7) << "the connection is well";
 }
 
 TEST_F(AnswersWithMetadata, OfAStreamComeBeforeItsItemsAndAtItsEnd) {
@@ -365,6 +390,19 @@ TEST_F(AnswersWithMetadata, ThatAreMalformedFailTheCallAndNotTheConnection) {
     EXPECT_THAT(pairs_of(metadata_.trailing()), ElementsAre(Pair("k", "v")));
     EXPECT_EQ(caller.stats().connections, 1u);
   }
+}
+
+TEST_F(AnswersWithMetadata, ThatAreMalformedLeaveTheCallersValueAlone) {
+  AnswersOnce server{[](std::uint64_t id) { return metadata_frame(id, "x") + answer_frame(id); }};
+  int kept = 5;
+  {
+    Client caller{loop(), {.connect = server.url()}};
+    const auto ask = [&]() -> Task<Result<void>> {
+      co_return co_await caller.call<plain>(options()).into(kept);
+    };
+    EXPECT_FALSE(loop().block_on(ask()).ok());
+  }
+  EXPECT_EQ(kept, 5);
 }
 
 TEST_F(AnswersWithMetadata, AreWrittenToNoObjectOfACallThatWasGivenUp) {

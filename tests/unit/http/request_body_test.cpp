@@ -55,6 +55,27 @@ TEST(RequestBody, ArrivesInChunks) {
   EXPECT_THAT(http_events(post("transfer-encoding: CHUNKED", "aB\r\n")), StartsWith("POST /f "));
 }
 
+TEST(RequestBody, IsComparedWithALimitThatChanges) {
+  const std::string stream = post("Content-Length: 1000", "hello");
+  const std::string chunk = chunked("1000\r\nhello");
+  for (const std::string& bytes : {stream, chunk}) {
+    RequestParser parser;
+    Bytes input = as_bytes(bytes);
+    Event event = Event::kMore;
+    do {
+      const RequestParser::Step step = parser.next(input);
+      event = step.event;
+      input = input.subspan(step.taken);
+    } while (event != Event::kBody);
+    parser.limit_body(1000'000);
+    EXPECT_EQ(parser.next({}).event, Event::kMore);
+    parser.limit_body(999);
+    EXPECT_EQ(parser.next(as_bytes(std::string_view{"more"})).event, Event::kRefused);
+    EXPECT_EQ(parser.refusal().status, 413);
+    EXPECT_EQ(parser.next({}).event, Event::kClosed);
+  }
+}
+
 TEST(RequestSmuggling, TwoLengthsAreRefused) {
   constexpr std::string_view kRefusal = "400 Content-Length is given twice\n";
   EXPECT_EQ(http_events(post("Content-Length: 5\r\nContent-Length: 6", "hello")), kRefusal);

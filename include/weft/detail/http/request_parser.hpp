@@ -63,8 +63,8 @@ class RequestParser {
   /// Reason of the event kRefused.
   const Refusal& refusal() const noexcept { return refusal_; }
 
-  /// Replaces RequestLimits::body_bytes_max for the current request; call it at kHead. The length of the body
-  /// is compared with the limit in the next call of next().
+  /// Replaces RequestLimits::body_bytes_max for the current request; call it from kHead on. The length of the
+  /// body, or of its part that is known, is compared with the limit in the next call of next().
   void limit_body(std::uint64_t body_bytes_max) noexcept { body_limit_ = body_bytes_max; }
   /// Returns true while the client waits for a 100 Continue before it sends its body: it asked for one, the
   /// length is within the limit, and no byte of the body arrived. Ask after kMore.
@@ -108,6 +108,8 @@ class RequestParser {
   Step start_body(Bytes input);
   Step read_length_body(Bytes input);
   Step read_chunks(Bytes input);
+  /// Refuses a body whose known length is over the limit.
+  bool exceeds_limit();
   Step end(std::size_t taken);
   void begin() noexcept;
 

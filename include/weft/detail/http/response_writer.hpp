@@ -78,8 +78,12 @@ class ResponseWriter {
   void end_chunk() noexcept { put("\r\n"); }
   /// Writes `text` as one chunk; nothing if it is empty, because an empty chunk would end the body.
   void put_chunk(std::string_view text) noexcept;
-  /// Ends a body in chunks.
-  void end_chunks() noexcept { put("0\r\n\r\n"); }
+  /// Ends a body in chunks, with the lines of a trailer section (RFC 9112, 7.1.2).
+  void end_chunks(std::string_view trailer = {}) noexcept {
+    put("0\r\n");
+    put(trailer);
+    put("\r\n");
+  }
 
   /// Number of bytes written so far.
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
