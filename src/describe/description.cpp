@@ -9,7 +9,9 @@
 #include "weft/detail/base/bytes.hpp"
 #include "weft/detail/base/peer_text.hpp"
 #include "weft/detail/base/utf8.hpp"
+#include "weft/detail/codec/codec.hpp"
 #include "weft/detail/codec/limits.hpp"
+#include "weft/detail/codec/method_schema.hpp"
 
 namespace weft::detail {
 
@@ -80,6 +82,7 @@ class DescriptionParser {
     types_.text_ = text_;
     types_.root_ = make(Shape::kMembers);
     if (!expect("(") || !read_list(types_.root_, ')')) return false;
+    types_.hash_ = hash_;
     finish();
     return true;
   }
@@ -144,8 +147,14 @@ class DescriptionParser {
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   /// Goes past characters, which count for references unless they are not in the hash.
   void advance(std::size_t size) {
+    write(text_.substr(at_, size));
     at_ += size;
-    if (silent_ == 0) written_ += size;
+  }
+  /// Adds characters to the hash. SchemaWriter::put() is the other side of it.
+  void write(std::string_view words) {
+    if (silent_ != 0) return;
+    written_ += words.size();
+    for (const char c : words) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100'0000'01B3U;
   }
   std::string_view word_at(std::size_t at) const {
     std::size_t end = at;
@@ -191,7 +200,7 @@ class DescriptionParser {
         return malformed("a name is given twice, is invalid, or is given where no field is");
       }
       const bool addition = peek() == '+';
-      if (!addition && !first_in_hash && silent_ == 0) written_ += 2;  // the comma
+      if (!addition && !first_in_hash) write(", ");
       first_in_hash = first_in_hash && addition;
       if (!(addition ? read_addition(part.node) : read_type(part.node))) return false;
       parts.push_back(part);
@@ -244,6 +253,7 @@ class DescriptionParser {
     if (depth_ == DescriptionBounds::kDepthMax) return malformed("types are nested too deeply");
     ++depth_;
     const std::size_t begins = written_;
+    const std::size_t text_at = at_;
     const std::size_t additions = additions_.size();
     bool referenced = false;
     if (!read_plain(out, begins, referenced)) return false;
@@ -255,6 +265,10 @@ class DescriptionParser {
       set_parts(optional, {Part{out}});
       node(optional).size_min = 1;
       out = optional;
+    }
+    if (text_[text_at] != '^' || node(out).shape == Shape::kOptional) {
+      node(out).text_at = static_cast<std::uint32_t>(text_at);
+      node(out).text_size = static_cast<std::uint32_t>(at_ - text_at);
     }
     --depth_;
     return true;
@@ -470,6 +484,7 @@ class DescriptionParser {
   std::string_view text_;
   std::size_t at_;
   std::size_t written_ = 0;
+  std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325U;
   unsigned silent_ = 0;
   unsigned depth_ = 0;
   unsigned variable_ = 0;
@@ -527,6 +542,47 @@ class MethodParser {
   Status failure_;
 };
 
+/// Appends the types that result_types() returns for the type `index`. A type that refers to itself has an
+/// optional or a container between, so this ends.
+void append_result_types(const TypeDescription& types, std::uint32_t index, std::vector<std::uint32_t>& to) {
+  const TypeDescription::Node& node = types.node(index);
+  if (node.shape == Shape::kAddition) return;
+  if (node.shape != Shape::kMembers) return to.push_back(index);
+  std::vector<std::uint32_t> inside;
+  for (std::uint32_t place = 0; place < node.count; ++place) {
+    append_result_types(types, types.part(node, place).node, inside);
+  }
+  if (inside.size() > 1) return to.push_back(index);
+  to.insert(to.end(), inside.begin(), inside.end());
+}
+
+/// Hash of the types that result_types() returns for a result that is not void.
+std::optional<std::uint64_t> hash_of_result(const TypeDescription& result) {
+  std::vector<std::uint32_t> plain;
+  append_result_types(result, result.root(), plain);
+  if (plain == std::vector{result.root()}) return result.hash();
+  std::string text = "(";
+  for (const std::uint32_t index : plain) text += result.text_of(index);
+  // A reference to a type around it means nothing here, and the parser refuses it.
+  const Result<TypeDescription> alone = TypeDescription::parse(text + ")");
+  if (!alone.ok()) return std::nullopt;
+  return alone->hash();
+}
+
+std::optional<std::uint32_t> schema_of(const MethodDescription& method) {
+  std::optional<std::uint64_t> result;
+  if (method.result) {
+    result = hash_of_result(*method.result);
+  } else {
+    result = schema_hash<>();
+  }
+  if (!result) return std::nullopt;
+  const std::uint32_t schema = method_schema(method.arguments.hash(), *result);
+  if (!method.items_in && !method.items_out) return schema;
+  return stream_schema(schema, method.items_in ? method.items_in->hash() : kNoItemsHash,
+                       method.items_out ? method.items_out->hash() : kNoItemsHash);
+}
+
 }  // namespace
 
 Result<MethodDescription> MethodDescription::parse(std::string_view text) {
@@ -543,6 +599,7 @@ Result<MethodDescription> MethodDescription::parse(std::string_view text) {
     if (parser.failure().ok()) parser.malformed();
     return parser.failure();
   }
+  method.schema = schema_of(method);
   const auto name = [](std::optional<TypeDescription>& types, std::string_view title) {
     if (!types) return;
     types->title_ = title;

@@ -36,7 +36,7 @@ constexpr auto kServed = method<&FunctionList::described, "weft.functions.v1">;
 
 DescribedFunction described_function(const MethodEntry& method) {
   return {.name = std::string{method.key.name},
-          .types = method.described_text(),
+          .types = method.described_text(method),
           .schema = method.key.schema,
           .takes_stream = method.takes_items,
           .gives_stream = method.gives_items};

@@ -49,18 +49,17 @@ std::string with_slash(std::string name) {
   return name;
 }
 
-std::string signature(const DescribedFunction& function) {
-  const bool streams = function.takes_stream || function.gives_stream;
-  return function.name + (streams ? ": " : "") + function.types;
+std::string signature(const UntypedMethod& function) {
+  return function.name() + (function.streams() ? ": " : "") + function.types();
 }
 
-std::string function_json(const DescribedFunction& function) {
+std::string function_json(const UntypedMethod& function) {
   std::string json = "{\"name\":";
-  append_json_string(json, function.name);
+  append_json_string(json, function.name());
   json += ",\"types\":";
-  append_json_string(json, function.types);
-  json += function.takes_stream ? ",\"takes_stream\":true" : ",\"takes_stream\":false";
-  json += function.gives_stream ? ",\"gives_stream\":true}" : ",\"gives_stream\":false}";
+  append_json_string(json, function.types());
+  json += function.takes_stream() ? ",\"takes_stream\":true" : ",\"takes_stream\":false";
+  json += function.gives_stream() ? ",\"gives_stream\":true}" : ",\"gives_stream\":false}";
   return json;
 }
 
@@ -95,13 +94,13 @@ class Asker {
   Task<Result<std::string>> ask(Question question);
 
  private:
-  using Functions = std::vector<DescribedFunction>;
+  using Functions = std::vector<UntypedMethod>;
   using Services = std::vector<ProtobufServices::Service>;
 
   Task<Result<std::string>> list();
   Task<Result<std::string>> describe();
   Task<Result<std::string>> call();
-  Task<Result<std::string>> call_function(const DescribedFunction* function, const CallOptions* call_options);
+  Task<Result<std::string>> call_function(const UntypedMethod* function, const CallOptions* call_options);
   Task<Result<Services>> list_services();
   /// Returns kNotFound with a name that is close to the one that was asked for; `why`, unless the server
   /// could be asked.
@@ -156,8 +155,8 @@ Task<Result<std::string>> Asker::list() {
 
 std::string Asker::list_text(const Functions& functions, const Services& services) const {
   std::string text;
-  for (const DescribedFunction& each : functions) {
-    text += (options_.names_only ? each.name : signature(each)) + "\n";
+  for (const UntypedMethod& each : functions) {
+    text += (options_.names_only ? each.name() : signature(each)) + "\n";
   }
   for (const ProtobufServices::Service& each : services) {
     text += each.name + "\n";
@@ -170,7 +169,7 @@ std::string Asker::list_text(const Functions& functions, const Services& service
 std::string Asker::list_json(const Functions& functions, const Services& services) const {
   std::string json = "{\"functions\":";
   append_array(json, functions,
-               [](std::string& out, const DescribedFunction& each) { out += function_json(each); });
+               [](std::string& out, const UntypedMethod& each) { out += function_json(each); });
   json += ",\"services\":";
   append_array(json, services, [](std::string& out, const ProtobufServices::Service& each) {
     out += "{\"name\":";
@@ -187,15 +186,15 @@ std::string Asker::functions_text(const Functions& functions) const {
   if (options_.as_json) {
     std::string json;
     append_array(json, functions,
-                 [](std::string& out, const DescribedFunction& each) { out += function_json(each); });
+                 [](std::string& out, const UntypedMethod& each) { out += function_json(each); });
     return json;
   }
   std::string text;
-  for (const DescribedFunction& each : functions) {
+  for (const UntypedMethod& each : functions) {
     text += signature(each) + "\n";
-    if (each.takes_stream)
+    if (each.takes_stream())
       text += "  reads a stream: give its items on standard input, one JSON in each line\n";
-    if (each.gives_stream) text += "  gives a stream: each item is printed as one JSON in a line\n";
+    if (each.gives_stream()) text += "  gives a stream: each item is printed as one JSON in a line\n";
   }
   return text;
 }
@@ -257,18 +256,18 @@ Task<Result<std::string>> Asker::call() {
   co_return co_await unknown(why);
 }
 
-Task<Result<std::string>> Asker::call_function(const DescribedFunction* function,
+Task<Result<std::string>> Asker::call_function(const UntypedMethod* function,
                                                const CallOptions* call_options) {
-  if (!function->takes_stream && !function->gives_stream) {
+  if (!function->streams()) {
     const std::string request = request_of(options_, "[]");
     co_return co_await functions_.call(function, request, *call_options);
   }
   CallOptions of_stream = *call_options;
   if (options_.seconds) of_stream.timeout = duration_of(*options_.seconds);
-  if (function->takes_stream && options_.json && *options_.json == "-") {
+  if (function->takes_stream() && options_.json && *options_.json == "-") {
     co_return Status{
         StatusCode::kInvalidArgument, Layer::kUser,
-        function->name + " reads items from standard input, one in each line: give its arguments as JSON"};
+        function->name() + " reads items from standard input, one in each line: give its arguments as JSON"};
   }
   const std::string request = request_of(options_, "[]");
   const Result<std::unique_ptr<FunctionStream>> stream = functions_.open(*function, request, of_stream);
@@ -282,7 +281,7 @@ Task<Status> Asker::unknown(Status why) {
   const Result<Functions> functions = co_await functions_.list({});
   std::vector<std::string> names;
   if (functions.ok()) {
-    for (const DescribedFunction& each : *functions) names.push_back(each.name);
+    for (const UntypedMethod& each : *functions) names.push_back(each.name());
   }
   if (services_ != nullptr) {
     const Result<std::vector<std::string>> services = co_await services_->names();

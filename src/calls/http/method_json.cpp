@@ -62,8 +62,8 @@ Result<const MessageJson*> MethodJson::of(const MethodEntry& method) {
   auto found = described_.find(&method);
   if (found == described_.end()) {
     const bool has_names = method.described_text != nullptr;
-    Result<MethodDescription> types =
-        MethodDescription::parse(has_names ? method.described_text() : method.key.schema_text(method.key));
+    Result<MethodDescription> types = MethodDescription::parse(
+        has_names ? method.described_text(method) : method.key.schema_text(method.key));
     Result<std::unique_ptr<const Described>> json =
         types.status().with_context("the types of the method have no JSON");
     if (types.ok()) json = std::make_unique<const Described>(*std::move(types));

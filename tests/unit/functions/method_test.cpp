@@ -158,7 +158,7 @@ TEST(MethodSchema, DependsOnArgumentsAndResultButNotOnHowTheServerServes) {
 template <auto M>
 std::string described() {
   const MethodEntry entry = HandlerOf<M>::entry(nullptr, {});
-  const std::string text = entry.described_text();
+  const std::string text = entry.described_text(entry);
   EXPECT_TRUE(MethodDescription::parse(text).ok()) << text;
   return text;
 }

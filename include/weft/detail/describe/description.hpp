@@ -73,6 +73,9 @@ class TypeDescription {
     std::uint64_t size_min = 0;
     /// Fewest bytes of an element of a container.
     std::uint64_t element_min = 0;
+    /// Its place in the text of the description.
+    std::uint32_t text_at = 0;
+    std::uint32_t text_size = 0;
   };
   struct Part {
     std::uint32_t node;
@@ -93,7 +96,13 @@ class TypeDescription {
   }
   /// True if each member of `members` has a name; those of an empty list have.
   bool has_names(const Node& members) const { return members.count == 0 || part(members, 0).name_size != 0; }
+  /// Returns the text of a type.
+  std::string_view text_of(std::uint32_t index) const {
+    return std::string_view{text_}.substr(nodes_[index].text_at, nodes_[index].text_size);
+  }
   std::uint32_t additions() const { return additions_; }
+  /// Returns schema_hash() of the values that were parsed. It does not depend on names and additions.
+  std::uint64_t hash() const { return hash_; }
   /// The values in words, for messages about them: "arguments", "result".
   std::string_view title() const { return title_; }
 
@@ -106,6 +115,7 @@ class TypeDescription {
   std::vector<Part> parts_;
   std::uint32_t root_ = 0;
   std::uint32_t additions_ = 0;
+  std::uint64_t hash_ = 0;
   std::string_view title_ = "value";
 };
 
@@ -121,6 +131,9 @@ struct MethodDescription {
   /// Items of a stream that follow the request, and that come before the answer.
   std::optional<TypeDescription> items_in;
   std::optional<TypeDescription> items_out;
+  /// MethodKey::schema. Empty for a text that does not determine it: the result is a struct of one value that
+  /// contains the struct again.
+  std::optional<std::uint32_t> schema;
 };
 
 }  // namespace weft::detail

@@ -392,7 +392,7 @@ struct HandlerOf {
                                 const HandlerOptions& options) {
     MethodEntry entry{key, options};
     entry.object = object;
-    entry.described_text = &DescriptionOf<Traits>::text;
+    entry.described_text = [](const MethodEntry&) { return DescriptionOf<Traits>::text(); };
     entry.takes_attachment = Traits::takes_context || Traits::chooses_landing;
     entry.takes_items = !std::is_void_v<typename Traits::Reads>;
     entry.gives_items = !std::is_void_v<typename Traits::Writes>;

@@ -9,6 +9,7 @@
 
 #include "weft/detail/calls/terms/method_key.hpp"
 #include "weft/detail/codec/codec.hpp"
+#include "weft/detail/codec/method_schema.hpp"
 #include "weft/detail/coro/task.hpp"
 #include "weft/detail/functions/fixed_string.hpp"
 #include "weft/detail/functions/function_name.hpp"
@@ -286,9 +287,7 @@ struct Schema;
 template <typename... Args, typename... Results>
 struct Schema<TypeList<Args...>, codec_detail::Types<Results...>> {
   static constexpr std::uint32_t hash() {
-    const std::uint64_t mixed =
-        (schema_hash<Args...>() ^ (schema_hash<Results...>() * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
-    return static_cast<std::uint32_t>(mixed >> 32);
+    return method_schema(schema_hash<Args...>(), schema_hash<Results...>());
   }
   static std::string text(const MethodKey&) {
     const std::string result = sizeof...(Results) == 0 ? "void" : schema_text<Results...>();
@@ -300,9 +299,7 @@ struct Schema<TypeList<Args...>, codec_detail::Types<Results...>> {
 template <typename Plain, typename Reads, typename Writes>
 struct StreamSchema {
   static constexpr std::uint32_t hash() {
-    const std::uint64_t mixed =
-        (items_hash<Reads>() * 0x9e3779b97f4a7c15u) ^ (items_hash<Writes>() * 0xbf58476d1ce4e5b9u);
-    return Plain::hash() ^ static_cast<std::uint32_t>(mixed >> 32) ^ 0x73747265u;
+    return stream_schema(Plain::hash(), items_hash<Reads>(), items_hash<Writes>());
   }
   static std::string text(const MethodKey& key) {
     std::string text = Plain::text(key);
@@ -315,7 +312,7 @@ struct StreamSchema {
   template <typename T>
   static constexpr std::uint64_t items_hash() {
     if constexpr (std::is_void_v<T>) {
-      return 1;
+      return kNoItemsHash;
     } else {
       return schema_hash<T>();
     }

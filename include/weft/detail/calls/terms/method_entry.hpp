@@ -73,8 +73,8 @@ struct MethodEntry {
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
-  /// Returns the text of its types with the names of fields; null for a method without such a text.
-  std::string (*described_text)() = nullptr;
+  /// Returns the text of the types of `self` with the names of fields; null for a method without such a text.
+  std::string (*described_text)(const MethodEntry& self) = nullptr;
   /// Converts its messages to JSON and back; null if the text of its types says how. Outlives the server.
   const MessageJson* json = nullptr;
 };
