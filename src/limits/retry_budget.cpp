@@ -2,21 +2,31 @@
 #include "weft/detail/limits/retry_budget.hpp"
 
 #include <algorithm>
-
-#include "weft/detail/base/assert.hpp"
+#include <cmath>
 
 namespace weft {
 
-RetryBudget::RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept
-    : options_(options),
-      saved_(std::min(options.saved_max, std::max(1.0, options.floor_per_second))),
-      at_(now) {
-  WEFT_ASSERT(options.share_of_calls >= 0 && options.share_of_calls <= 10,
-              "RetryBudgetOptions::share_of_calls is not from 0 to 10");
-  WEFT_ASSERT(options.floor_per_second >= 0 && options.floor_per_second <= 1e6,
-              "RetryBudgetOptions::floor_per_second is not from 0 to 1e6");
-  WEFT_ASSERT(options.saved_max >= 1, "RetryBudgetOptions::saved_max is below 1");
+namespace {
+
+/// Nearest number within the range; for NaN the default.
+double within(double number, double low, double high, double usual) noexcept {
+  return std::isnan(number) ? usual : std::clamp(number, low, high);
 }
+
+RetryBudgetOptions usable(const RetryBudgetOptions& options) noexcept {
+  constexpr RetryBudgetOptions kUsual;
+  constexpr double kMost = 1e18;
+  return {.share_of_calls = within(options.share_of_calls, 0, 10, kUsual.share_of_calls),
+          .floor_per_second = within(options.floor_per_second, 0, 1e6, kUsual.floor_per_second),
+          .saved_max = within(options.saved_max, 1, kMost, kUsual.saved_max)};
+}
+
+}  // namespace
+
+RetryBudget::RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept
+    : options_(usable(options)),
+      saved_(std::min(options_.saved_max, std::max(1.0, options_.floor_per_second))),
+      at_(now) {}
 
 void RetryBudget::on_calls(std::uint64_t calls) noexcept {
   saved_ = std::min(options_.saved_max, saved_ + options_.share_of_calls * static_cast<double>(calls));

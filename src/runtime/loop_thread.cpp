@@ -24,6 +24,19 @@ Result<void> pin_to(int cpu) {
       error};
 }
 
+/// Set by a LoopThread that was destroyed on its own thread: the thread then destroys the loop after its
+/// turn.
+constinit thread_local bool owns_its_loop = false;
+
+/// Runs the loop until it is stopped.
+void run_thread(Loop* loop) {
+  loop->run();
+  if (!owns_its_loop) return;
+  // Ends of objects that the last turn scheduled.
+  loop->run_once(Duration::zero());
+  delete loop;
+}
+
 Result<std::unique_ptr<Loop>> begin_thread(const LoopThreadOptions& options) {
   ::pthread_setname_np(::pthread_self(), options.name.substr(0, 15).c_str());
   Result<void> pinned = pin_to(options.cpu);
@@ -47,7 +60,7 @@ Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options)
       // afterwards.
       Loop* loop = created.ok() ? created->get() : nullptr;
       begun.count_down();
-      if (loop != nullptr) loop->run();
+      if (loop != nullptr) run_thread(loop);
     });
   } catch (const std::system_error& error) {
     return Status{StatusCode::kResourceExhausted, Layer::kRuntime, "no thread for a loop",
@@ -62,8 +75,18 @@ Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options)
   return self;
 }
 
+// A thread cannot join itself. During exit(), which does not return to the turn, the loop stays until the
+// process ends.
 LoopThread::~LoopThread() {
-  stop();
+  const bool is_own = thread_.joinable() && thread_.get_id() == std::this_thread::get_id();
+  if (!is_own || made_in_.in_child()) {
+    stop();
+    return;
+  }
+  loop_->stop();
+  thread_.detach();  // allow(no_detach): it runs this destructor, and destroys the loop afterwards
+  owns_its_loop = true;
+  static_cast<void>(loop_.release());  // NOLINT(bugprone-unused-return-value): the thread destroys it
 }
 
 // The thread does not exist in this process, and its copied state cannot be ended.

@@ -44,6 +44,11 @@ BlockingClient::~BlockingClient() {
     static_cast<void>(client_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
   }
   if (thread_ == nullptr) return;
+  // A handler of the client destroys it, or calls exit(): the thread ends after its turn.
+  if (client_ != nullptr && Loop::current() == &thread_->loop()) {
+    client_.reset();
+    return;
+  }
   thread_->stop();
   if (client_ == nullptr) return;
   // Replies that were used or dropped when the loop stopped give their records back, before and after the

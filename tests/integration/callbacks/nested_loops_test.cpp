@@ -2,7 +2,14 @@
 // Loops that code makes for itself inside a turn of another loop.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <latch>
 #include <memory>
+#include <string>
+#include <thread>
 #include <weft/weft.hpp>
 
 namespace weft::testing::nested_loops {
@@ -85,6 +92,71 @@ TEST(NestedLoopsDeathTest, AHandlerExitsWithAStaticBlockingClient) {
     loop->run_once(Duration::zero());
   };
   EXPECT_EXIT(exits(), ::testing::ExitedWithCode(7), "");
+}
+
+/// A client that the server calls back, and that its own handler ends.
+class CalledBack {
+ public:
+  enum class Way { kExit, kExitLater, kDestroy };
+
+  explicit CalledBack(Way way) : way_(way) {
+    server_.register_handler("ask back", [](CallContext& context) -> Task<Result<int>> {
+      Peer peer = context.peer();
+      Result<int> answer = co_await peer.call<remote<"end", int(int)>>(1);
+      co_return answer;
+    });
+    server_.start().value();
+  }
+  std::string url() const { return server_.urls().front(); }
+  void serve_on(BlockingClient& client) {
+    client.register_handler("end", [this](int number) -> Task<int> {
+      began_.wait();
+      if (way_ == Way::kExitLater) static_cast<void>(co_await sleep_for(std::chrono::milliseconds{1}));
+      if (way_ != Way::kDestroy) std::exit(7);
+      owned.reset();
+      co_return number;
+    });
+  }
+  BlockingCall<int> begin(BlockingClient& client) {
+    auto call = client.start<remote<"ask back", int()>>();
+    began_.count_down();
+    return call;
+  }
+
+  std::unique_ptr<BlockingClient> owned;
+
+ private:
+  Way way_;
+  std::latch began_{1};
+  Server server_{{.listen = {"tcp://127.0.0.1:0"}}};
+};
+
+TEST(OwnBlockingClientDeathTest, IsStaticAndItsHandlerExits) {
+  for (const CalledBack::Way way : {CalledBack::Way::kExit, CalledBack::Way::kExitLater}) {
+    const auto exits = [way] {
+      auto* const called = new CalledBack{way};
+      static BlockingClient client{{.connect = called->url()}};
+      called->serve_on(client);
+      static_cast<void>(called->begin(client).wait());
+    };
+    EXPECT_EXIT(exits(), ::testing::ExitedWithCode(7), "");
+  }
+}
+
+std::size_t threads() {
+  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(OwnBlockingClient, IsDestroyedByItsHandler) {
+  CalledBack called{CalledBack::Way::kDestroy};
+  const std::size_t before = threads();
+  called.owned = std::make_unique<BlockingClient>(ClientOptions{.connect = called.url()});
+  called.serve_on(*called.owned);
+  auto call = called.begin(*called.owned);
+  EXPECT_EQ(call.wait().status().code(), StatusCode::kCancelled);
+  while (threads() != before) std::this_thread::yield();
+  EXPECT_EQ(called.owned, nullptr);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 
 #include "support/heap_count.hpp"
 #include "weft/detail/base/random_numbers.hpp"
@@ -162,6 +163,38 @@ TEST(RetryBudgets, PayAShareOfCallsAndAFloor) {
   EXPECT_TRUE(floor.try_retry(kStart));
   EXPECT_FALSE(floor.try_retry(kStart));
   EXPECT_TRUE(floor.try_retry(kStart + milliseconds{500}));
+}
+
+TEST(RetryBudgets, TakeTheNearestNumberInRangeAndForNoNumberTheDefault) {
+  using Limits = std::numeric_limits<double>;
+  for (double RetryBudgetOptions::* field :
+       {&RetryBudgetOptions::share_of_calls, &RetryBudgetOptions::floor_per_second,
+        &RetryBudgetOptions::saved_max}) {
+    struct Bad {
+      double number;
+      double taken[3];  // for each field, in their order
+    };
+    const std::size_t which = field == &RetryBudgetOptions::share_of_calls     ? 0
+                              : field == &RetryBudgetOptions::floor_per_second ? 1
+                                                                               : 2;
+    for (const Bad& bad :
+         {Bad{-1, {0, 0, 1}}, Bad{-Limits::infinity(), {0, 0, 1}}, Bad{Limits::infinity(), {10, 1e6, 1e18}},
+          Bad{Limits::max(), {10, 1e6, 1e18}}, Bad{Limits::quiet_NaN(), {0.2, 10, 100}}}) {
+      RetryBudgetOptions given;
+      given.*field = bad.number;
+      RetryBudgetOptions taken;
+      taken.*field = bad.taken[which];
+      RetryBudget of_given{given, kStart};
+      RetryBudget of_taken{taken, kStart};
+      for (int second = 0; second < 100; ++second) {
+        const TimePoint now = kStart + seconds{second};
+        EXPECT_EQ(of_given.available(now), of_taken.available(now)) << which << ": " << bad.number;
+        EXPECT_EQ(of_given.try_retry(now), of_taken.try_retry(now)) << which << ": " << bad.number;
+        of_given.on_calls(static_cast<std::uint64_t>(second));
+        of_taken.on_calls(static_cast<std::uint64_t>(second));
+      }
+    }
+  }
 }
 
 TEST(RetryBudgets, BoundWhatABrokenServerIsAsked) {
