@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "weft/detail/base/assert.hpp"
 #include "weft/detail/verbs/status.hpp"
 
 namespace weft::verbs {
@@ -104,6 +105,7 @@ std::optional<Gid> best_gid(std::span<const Gid> gids) noexcept {
 }
 
 Result<std::vector<std::string>> device_names(Driver& driver) {
+  if (Status loaded = driver.load(); !loaded.ok()) return loaded;
   const DeviceList list{driver};
   if (!list.ok()) {
     if (errno == ENOSYS) return std::vector<std::string>{};
@@ -115,6 +117,7 @@ Result<std::vector<std::string>> device_names(Driver& driver) {
 }
 
 Result<std::shared_ptr<Device>> Device::open(std::string_view name, Driver& driver) {
+  if (Status loaded = driver.load(); !loaded.ok()) return loaded;
   const DeviceList list{driver};
   if (!list.ok()) return no_list(errno);
   ibv_device* const found = find(list.devices(), name);

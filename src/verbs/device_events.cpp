@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "verbs/library.hpp"
+
 namespace weft::verbs {
 
 namespace {
@@ -45,7 +47,8 @@ DeviceEvent describe(const ibv_async_event& event) {
 }  // namespace
 
 std::string_view DeviceEvent::to_string() const noexcept {
-  return ibv_event_type_str(type);
+  if (!detail::load_library().ok()) return "an event of a device";
+  return detail::library.ibv_event_type_str(type);
 }
 
 Result<std::unique_ptr<DeviceEvents>> DeviceEvents::watch(

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "verbs/library.hpp"
 #include "weft/detail/verbs/posted.hpp"
 
 namespace weft::verbs {
@@ -86,7 +87,10 @@ std::string advice_on_memory() {
 
 Status to_status(ibv_wc_status status, std::string_view what) {
   const Meaning meaning = meaning_of(status);
-  return failed(meaning.code, what, ibv_wc_status_str(status), meaning.advice, status);
+  const bool loaded = detail::load_library().ok();
+  const std::string_view reason =
+      loaded ? detail::library.ibv_wc_status_str(status) : "a work request has failed";
+  return failed(meaning.code, what, reason, meaning.advice, status);
 }
 
 Status call_status(int error, std::string_view what) {

@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 
+#include "verbs/library.hpp"
 #include "weft/detail/verbs/driver.hpp"
 
 #ifdef WEFT_HAS_RDMACM
@@ -17,6 +19,8 @@
 namespace weft::verbs {
 
 namespace {
+
+using detail::library;
 
 /// Returns the number at `place` in a file of the kernel's; -1 when there is none.
 int number_in(const char* path, int place) noexcept {
@@ -39,19 +43,26 @@ int number_in(const char* path, int place) noexcept {
 
 class SystemDriver final : public Driver {
  public:
-  ibv_device** get_device_list(int* count) noexcept override { return ibv_get_device_list(count); }
-  void free_device_list(ibv_device** list) noexcept override { ibv_free_device_list(list); }
-  ibv_context* open_device(ibv_device* device) noexcept override { return ibv_open_device(device); }
-  int close_device(ibv_context* context) noexcept override { return ibv_close_device(context); }
+  Status load() noexcept override { return detail::load_library(); }
+
+  ibv_device** get_device_list(int* count) noexcept override { return library.ibv_get_device_list(count); }
+  void free_device_list(ibv_device** list) noexcept override { library.ibv_free_device_list(list); }
+  ibv_context* open_device(ibv_device* device) noexcept override { return library.ibv_open_device(device); }
+  int close_device(ibv_context* context) noexcept override { return library.ibv_close_device(context); }
   int query_device(ibv_context* context, ibv_device_attr* attributes) noexcept override {
-    return ibv_query_device(context, attributes);
+    return library.ibv_query_device(context, attributes);
   }
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes) noexcept override {
-    return ibv_query_port(context, port, attributes);
+    // As the header's function does: the device's own, which knows all attributes, where it has one.
+    verbs_context* const device = verbs_get_ctx_op(context, query_port);
+    if (device != nullptr) return device->query_port(context, port, attributes, sizeof *attributes);
+    std::memset(attributes, 0, sizeof *attributes);
+    // In parentheses it is not the header's macro of that name.
+    return (library.ibv_query_port)(context, port, reinterpret_cast<_compat_ibv_port_attr*>(attributes));
   }
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
                 ibv_gid_entry* entry) noexcept override {
-    return ibv_query_gid_ex(context, port, index, entry, 0);
+    return library._ibv_query_gid_ex(context, port, index, entry, 0, sizeof *entry);
   }
   int numa_node(const char* device) noexcept override {
     std::array<char, 128> path{};
@@ -69,57 +80,60 @@ class SystemDriver final : public Driver {
     return number_in(path.data(), to);
   }
   int get_async_event(ibv_context* context, ibv_async_event* event) noexcept override {
-    return ibv_get_async_event(context, event);
+    return library.ibv_get_async_event(context, event);
   }
-  void ack_async_event(ibv_async_event* event) noexcept override { ibv_ack_async_event(event); }
+  void ack_async_event(ibv_async_event* event) noexcept override { library.ibv_ack_async_event(event); }
 
-  ibv_pd* alloc_pd(ibv_context* context) noexcept override { return ibv_alloc_pd(context); }
-  int dealloc_pd(ibv_pd* domain) noexcept override { return ibv_dealloc_pd(domain); }
+  ibv_pd* alloc_pd(ibv_context* context) noexcept override { return library.ibv_alloc_pd(context); }
+  int dealloc_pd(ibv_pd* domain) noexcept override { return library.ibv_dealloc_pd(domain); }
   ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept override {
-    return ibv_reg_mr(domain, address, bytes, static_cast<unsigned>(access));
+    return library.ibv_reg_mr_iova2(domain, address, bytes, reinterpret_cast<std::uintptr_t>(address),
+                                    static_cast<unsigned>(access));
   }
-  int dereg_mr(ibv_mr* region) noexcept override { return ibv_dereg_mr(region); }
+  int dereg_mr(ibv_mr* region) noexcept override { return library.ibv_dereg_mr(region); }
 
   ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept override {
-    return ibv_create_ah(domain, attributes);
+    return library.ibv_create_ah(domain, attributes);
   }
-  int destroy_ah(ibv_ah* handle) noexcept override { return ibv_destroy_ah(handle); }
+  int destroy_ah(ibv_ah* handle) noexcept override { return library.ibv_destroy_ah(handle); }
 
   ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept override {
-    return ibv_create_comp_channel(context);
+    return library.ibv_create_comp_channel(context);
   }
   int destroy_comp_channel(ibv_comp_channel* channel) noexcept override {
-    return ibv_destroy_comp_channel(channel);
+    return library.ibv_destroy_comp_channel(channel);
   }
   ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
                     int vector) noexcept override {
-    return ibv_create_cq(context, entries, cq_context, channel, vector);
+    return library.ibv_create_cq(context, entries, cq_context, channel, vector);
   }
-  int destroy_cq(ibv_cq* queue) noexcept override { return ibv_destroy_cq(queue); }
+  int destroy_cq(ibv_cq* queue) noexcept override { return library.ibv_destroy_cq(queue); }
   int get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** cq_context) noexcept override {
-    return ibv_get_cq_event(channel, queue, cq_context);
+    return library.ibv_get_cq_event(channel, queue, cq_context);
   }
-  void ack_cq_events(ibv_cq* queue, unsigned count) noexcept override { ibv_ack_cq_events(queue, count); }
+  void ack_cq_events(ibv_cq* queue, unsigned count) noexcept override {
+    library.ibv_ack_cq_events(queue, count);
+  }
 
   ibv_srq* create_srq(ibv_pd* domain, ibv_srq_init_attr* attributes) noexcept override {
-    return ibv_create_srq(domain, attributes);
+    return library.ibv_create_srq(domain, attributes);
   }
   int modify_srq(ibv_srq* queue, ibv_srq_attr* attributes, int mask) noexcept override {
-    return ibv_modify_srq(queue, attributes, mask);
+    return library.ibv_modify_srq(queue, attributes, mask);
   }
-  int destroy_srq(ibv_srq* queue) noexcept override { return ibv_destroy_srq(queue); }
+  int destroy_srq(ibv_srq* queue) noexcept override { return library.ibv_destroy_srq(queue); }
 
   ibv_qp* create_qp(ibv_pd* domain, ibv_qp_init_attr* attributes) noexcept override {
-    return ibv_create_qp(domain, attributes);
+    return library.ibv_create_qp(domain, attributes);
   }
   int modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) noexcept override {
-    return ibv_modify_qp(pair, attributes, mask);
+    return library.ibv_modify_qp(pair, attributes, mask);
   }
   int query_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask,
                ibv_qp_init_attr* made_with) noexcept override {
-    return ibv_query_qp(pair, attributes, mask, made_with);
+    return library.ibv_query_qp(pair, attributes, mask, made_with);
   }
-  int destroy_qp(ibv_qp* pair) noexcept override { return ibv_destroy_qp(pair); }
+  int destroy_qp(ibv_qp* pair) noexcept override { return library.ibv_destroy_qp(pair); }
 
 #ifdef WEFT_HAS_RDMACM
   CmDriver* cm() noexcept override { return &system_cm_driver(); }

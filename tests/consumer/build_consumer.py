@@ -72,9 +72,6 @@ def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, 
     work = pathlib.Path(work_name)
     if way == "subdirectory":
         program = with_cmake(work, compiler, f"-DWEFT_SOURCE={source}", *options)
-        # This build leaves out all that needs other libraries.
-        if others := set(needed_by(program)) - OF_THE_LANGUAGE:
-            sys.exit(f"{program} needs shared objects beside the ones of the language: {others}")
     else:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
@@ -83,6 +80,9 @@ def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, 
             program = with_cmake(work / "build", compiler, f"-DCMAKE_PREFIX_PATH={prefix}", *options)
         else:
             program = with_pkg_config(prefix, work, compiler)
+    # It calls over tcp://. Libraries of other transports are loaded on first use.
+    if others := set(needed_by(program)) - OF_THE_LANGUAGE:
+        sys.exit(f"{program} needs shared objects beside the ones of the language: {others}")
     for each in (program, program.with_name("consumer_services"), program.with_name("consumer_static")):
         if each == program or each.exists():
             print(run(each, timeout=60))

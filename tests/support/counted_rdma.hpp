@@ -146,6 +146,7 @@ class CountedRdma final : public verbs::Driver {
     return gone(driver_.destroy_qp(pair), &Objects::queue_pairs);
   }
   /// Not counted.
+  Status load() noexcept override { return driver_.load(); }
   verbs::CmDriver* cm() noexcept override { return driver_.cm(); }
 
  private:

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/client_context.hpp"
 
-#include <openssl/err.h>
-
 #include <algorithm>
 #include <iterator>
 #include <new>
 #include <utility>
 
+#include "transport/tls/openssl.hpp"
 #include "transport/tls/ticket_keys.hpp"
 
 namespace weft::detail::tls {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "transport/tls/handles.hpp"
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

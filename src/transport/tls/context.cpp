@@ -2,10 +2,6 @@
 #include "transport/tls/context.hpp"
 
 #include <arpa/inet.h>
-#include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <chrono>
 #include <string_view>
@@ -13,6 +9,7 @@
 #include <vector>
 
 #include "transport/tls/failure.hpp"
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/base/file_text.hpp"
 #include "weft/detail/base/secret.hpp"
 
@@ -249,6 +246,7 @@ Status make_plain(SSL_CTX& context, const TlsOptions& options) {
 }
 
 Result<Owned<SSL_CTX>> make_context(const TlsOptions& options, Side side, const TlsCertificate* certificate) {
+  if (Status loaded = load_openssl(); !loaded.ok()) return loaded;
   Owned<SSL_CTX> context{SSL_CTX_new(side == Side::kClient ? TLS_client_method() : TLS_server_method())};
   if (context == nullptr) return setup_failure("TLS");
   Status status = make_plain(*context, options);

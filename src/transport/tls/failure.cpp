@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/failure.hpp"
 
-#include <openssl/err.h>
-#include <openssl/sslerr.h>
-#include <openssl/x509_vfy.h>
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include <string>
 
 #include "transport/tls/handles.hpp"
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/base/status.hpp"
 
 namespace weft::detail::tls {

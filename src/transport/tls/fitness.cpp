@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/fitness.hpp"
 
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

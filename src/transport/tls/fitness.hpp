@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include "transport/tls/handles.hpp"
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/base/status.hpp"
 
 namespace weft::detail::tls {

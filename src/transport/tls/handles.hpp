@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/bio.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
-
 #include <memory>
+
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/peer_identity.hpp"
 
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
-
 #include <memory>
 #include <new>
 #include <string>
+
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/server_names.hpp"
 
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

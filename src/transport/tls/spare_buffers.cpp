@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/spare_buffers.hpp"
 
-#include <openssl/ssl.h>
-
 #include <utility>
 
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tls {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/types.h>
-
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail::tls {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/ticket_keys.hpp"
 
-#include <openssl/core_names.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
-#include <openssl/rand.h>
-#include <openssl/x509.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "transport/tls/openssl.hpp"
 
 namespace weft::detail::tls {
 

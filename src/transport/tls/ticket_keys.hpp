@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include <array>
 #include <mutex>
 
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/base/time.hpp"
 
 namespace weft::detail::tls {

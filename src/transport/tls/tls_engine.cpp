@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/tls_engine.hpp"
 
-#include <openssl/err.h>
-
 #include <algorithm>
 #include <climits>
 #include <cstring>
 #include <utility>
 
 #include "transport/tls/failure.hpp"
+#include "transport/tls/openssl.hpp"
 #include "weft/detail/runtime/loop.hpp"
 
 namespace weft::detail::tls {

@@ -117,8 +117,13 @@ Result<std::unique_ptr<detail::CarrierEnd>> Provider::open_by_cm(Loop& loop, det
 }
 
 Status Provider::check_cm() const {
-  if (options_.connect_by != VerbsConnect::kRdmaCm || driver_of(options_).cm() != nullptr) return {};
-  return no_carrier("this build has no rdma_cm: install librdmacm-dev and build again");
+  if (options_.connect_by != VerbsConnect::kRdmaCm) return {};
+  verbs::CmDriver* const manager = driver_of(options_).cm();
+  if (manager == nullptr) {
+    return no_carrier("this build has no rdma_cm: install librdmacm-dev and build again");
+  }
+  const Status loaded = manager->load();
+  return loaded.ok() ? Status{} : no_carrier(loaded.message());
 }
 
 Result<std::shared_ptr<CmHub>> Provider::hub_for(Loop& loop) const {

@@ -18,6 +18,24 @@ std::string type_name(verbs::GidType type) {
   return type == verbs::GidType::kRoceV1 ? "RoCE v1" : "InfiniBand";
 }
 
+const char* state_name(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_NOP:
+      return "PORT_NOP";
+    case IBV_PORT_DOWN:
+      return "PORT_DOWN";
+    case IBV_PORT_INIT:
+      return "PORT_INIT";
+    case IBV_PORT_ARMED:
+      return "PORT_ARMED";
+    case IBV_PORT_ACTIVE:
+      return "PORT_ACTIVE";
+    case IBV_PORT_ACTIVE_DEFER:
+      return "PORT_ACTIVE_DEFER";
+  }
+  return "of an unknown state";
+}
+
 /// Says why best_gid() of `gids` is `best`.
 std::string why_best(const verbs::Gid& best, std::span<const verbs::Gid> gids) {
   if (gids.size() == 1) return "it is the only one";
@@ -56,7 +74,7 @@ Result<RdmaPort> describe(const verbs::Device& device, const verbs::Port& port) 
   }
   RdmaPort described;
   described.number = port.number;
-  described.state = ::ibv_port_state_str(attributes.state);
+  described.state = state_name(attributes.state);
   described.link = port.ethernet ? "Ethernet" : "InfiniBand";
   described.lid = port.lid;
   described.mtu = static_cast<unsigned>(verbs::mtu_bytes(attributes.active_mtu));

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "weft/detail/base/bytes.hpp"
+#include "weft/detail/base/status.hpp"
 
 namespace weft::verbs {
 
@@ -61,6 +62,10 @@ struct CmEvent {
 class CmDriver {
  public:
   virtual ~CmDriver() = default;
+
+  /// Loads the library behind the other calls; comes before them. Errors: kUnimplemented if it is not
+  /// installed, with the package to install.
+  virtual Status load() noexcept { return {}; }
 
   virtual CmChannel* create_event_channel() noexcept = 0;
   /// Called when all its ids are destroyed.

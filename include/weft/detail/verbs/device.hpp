@@ -50,7 +50,8 @@ constexpr std::size_t mtu_bytes(ibv_mtu mtu) noexcept {
   return std::size_t{128} << static_cast<unsigned>(mtu);
 }
 
-/// The names of the machine's RDMA devices; empty when there are none.
+/// Returns the names of the machine's RDMA devices; empty when there are none. Errors: kUnimplemented if
+/// libibverbs is not installed.
 Result<std::vector<std::string>> device_names(Driver& driver = system_driver());
 
 /// An opened RDMA device. Shared by everything that was made from it. Thread: any.
@@ -61,7 +62,8 @@ class Device {
 
  public:
   /// Opens the device `name`, or the first device if `name` is empty. Errors: kNotFound if no device has this
-  /// name (the text lists the existing ones), kPermissionDenied.
+  /// name (the text lists the existing ones), kPermissionDenied, kUnimplemented if libibverbs is not
+  /// installed.
   static Result<std::shared_ptr<Device>> open(std::string_view name = {}, Driver& driver = system_driver());
   Device(Private, Driver& driver, ibv_context* context) noexcept : driver_(driver), context_(context) {}
   ~Device();

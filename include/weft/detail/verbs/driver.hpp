@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/detail/base/status.hpp"
+
 namespace weft::verbs {
 
 class CmDriver;
@@ -22,6 +24,10 @@ class CmDriver;
 class Driver {
  public:
   virtual ~Driver() = default;
+
+  /// Loads the library behind the other calls; comes before them. Errors: kUnimplemented if it is not
+  /// installed, with the package to install.
+  virtual Status load() noexcept { return {}; }
 
   virtual ibv_device** get_device_list(int* count) noexcept = 0;
   virtual void free_device_list(ibv_device** list) noexcept = 0;
@@ -72,7 +78,7 @@ class Driver {
                        ibv_qp_init_attr* made_with) noexcept = 0;
   virtual int destroy_qp(ibv_qp* pair) noexcept = 0;
 
-  /// The connection manager of the same devices; null when there is none. Lives as long as this.
+  /// The connection manager of the same devices; null if this build has none. Lives as long as this.
   virtual CmDriver* cm() noexcept { return nullptr; }
 };
 
