@@ -11,6 +11,7 @@
 
 #include "weft/detail/calls/terms/transports.hpp"
 #include "weft/detail/transport/carrier_policy.hpp"
+#include "weft/detail/transport/shared_memory.hpp"
 #include "weft/detail/transport/tcp.hpp"
 #include "weft/detail/transport/tls.hpp"
 #include "weft/detail/transport/tls_credentials.hpp"
@@ -42,6 +43,8 @@ struct TransportOptions {
   /// Replaces `tls` if set. Use it to reload certificates by a call or to read TlsStats.
   std::shared_ptr<TlsCredentials> tls_credentials{};
   CarriersBesideTls beside_tls{};
+  /// Options for shared memory, which may take over connections of unix:// URLs.
+  SharedMemoryOptions shared_memory{};
   /// Options for ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
   /// Options for verbs:// URLs. In a build without libibverbs those fail, with a status that says so.

@@ -14,14 +14,20 @@ namespace weft::detail {
 /// one stays as an empty entry until no one iterates over the list.
 class AddedPoller final : public FdWatch {
  public:
-  explicit AddedPoller(Poller& poller) noexcept : FdWatch(Internal{}), poller_(&poller) {}
+  explicit AddedPoller(Poller& poller) noexcept
+      : FdWatch(Internal{}),
+        poller_(&poller),
+        woken_elsewhere_(poller.descriptor() == Poller::kWokenElsewhere) {}
 
   std::size_t poll() {
     const std::size_t handled = poller_->poll();
     if (handled > 0) looked_again_ = false;
     return handled;
   }
-  bool arm() { return removed() || (watched() && poller_->arm() && !must_look_again()); }
+  bool arm() {
+    if (woken_elsewhere_) return poller_->arm();
+    return removed() || (watched() && poller_->arm() && !must_look_again());
+  }
   Duration patience() const { return poller_->patience(); }
   bool is(const Poller& poller) const noexcept { return poller_ == &poller; }
   bool removed() const noexcept { return is(no_poller()); }
@@ -39,6 +45,7 @@ class AddedPoller final : public FdWatch {
   bool must_look_again() noexcept;
 
   Poller* poller_;
+  const bool woken_elsewhere_;
   bool looked_again_ = false;
 };
 

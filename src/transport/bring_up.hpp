@@ -66,6 +66,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_heard() override;
   void on_failed(Status why) override;
   std::string connected_to() const override;
+  Identity peer_identity() const override { return base_.peer_identity(); }
   /// Shuts the carrier's end, if there is one; the base carrier is its owner's.
   void shut();
 

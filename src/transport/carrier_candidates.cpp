@@ -26,6 +26,13 @@ Status demanded_by_peer(const PassedOverCarrier& passed) {
           }};
 }
 
+// Advice for the user of the peer.
+std::string way_to_offer(wire::CarrierKind kind) {
+  if (kind == wire::CarrierKind::kSharedMemory) return "if its SharedMemoryOptions said so";
+  return "with a " + std::string{to_string(kind)} +
+         ":// URL, or over tls:// if TransportOptions::beside_tls names it";
+}
+
 }  // namespace
 
 Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs) {
@@ -86,9 +93,7 @@ void CarrierCandidates::compare(std::vector<wire::CarrierOffer> theirs) {
     if (offer != theirs_.end()) {
       both_.push_back({choice.provider.get(), offer->parameters.substr(1)});
     } else {
-      passed_over_.push_back({kind, "the peer does not offer it, as it would with a " +
-                                        std::string{to_string(kind)} +
-                                        ":// URL, or over tls:// if TransportOptions::beside_tls names it"});
+      passed_over_.push_back({kind, "the peer does not offer it, as it would " + way_to_offer(kind)});
     }
   }
   not_offered_ = passed_over_.size();

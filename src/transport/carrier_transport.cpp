@@ -77,8 +77,8 @@ class CarrierTransport final : public Transport {
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
     if (!options_.misuse.ok()) return options_.misuse;
     const bool own = url.scheme == options_.scheme;
-    const CarrierPolicy policy =
-        own && options_.listening == CarrierPolicy::kForbid ? CarrierPolicy::kPrefer : options_.listening;
+    CarrierPolicy policy = policy_for(url, options_.listening);
+    if (own && policy == CarrierPolicy::kForbid) policy = CarrierPolicy::kPrefer;
     if (const Status refused = try_out(policy, own); !refused.ok()) {
       return refused.with_context("listening on " + url.to_string());
     }
@@ -91,7 +91,7 @@ class CarrierTransport final : public Transport {
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
     if (!options_.misuse.ok()) co_return options_.misuse;
     const bool own = url.scheme == options_.scheme;
-    const CarrierPolicy policy = own ? CarrierPolicy::kRequire : options_.connecting;
+    const CarrierPolicy policy = own ? CarrierPolicy::kRequire : policy_for(url, options_.connecting);
     if (policy == CarrierPolicy::kRequire) {
       if (const Status refused = options_.provider->require(); !refused.ok()) {
         co_return refused.with_context("connecting to " + url.to_string());
@@ -129,6 +129,10 @@ class CarrierTransport final : public Transport {
     }
   };
 
+  CarrierPolicy policy_for(const Url& url, CarrierPolicy policy) const {
+    const bool offered = options_.base_scheme.empty() || url.scheme == options_.base_scheme;
+    return offered ? policy : CarrierPolicy::kForbid;
+  }
   /// A URL with the carrier's own scheme requests it, even if the policy would make it optional for others.
   Status try_out(CarrierPolicy policy, bool own) const {
     if (policy == CarrierPolicy::kForbid) return {};

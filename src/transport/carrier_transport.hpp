@@ -12,8 +12,10 @@ namespace weft::detail {
 
 /// Options of a transport over another one and one kind of carrier.
 struct CarrierTransportOptions {
-  /// URLs of it mean tcp:// with the carrier.
-  std::string scheme;
+  /// URLs of it mean tcp:// with the carrier; empty: there are none.
+  std::string scheme{};
+  /// The other transport's scheme with whose URLs the carrier is offered; empty: with those of all of them.
+  std::string base_scheme{};
   std::shared_ptr<const CarrierProvider> provider;
   /// Policy for URLs of the other transport's own schemes.
   CarrierPolicy connecting = CarrierPolicy::kForbid;

@@ -5,10 +5,19 @@
 #include <utility>
 
 #include "weft/detail/transport/memory.hpp"
+#include "weft/detail/transport/shared_memory.hpp"
 
 namespace weft {
 
 namespace {
+
+// Without it, connections that never use it pass through no layer for it.
+std::unique_ptr<detail::Transport> with_shared_memory(std::unique_ptr<detail::Transport> stream,
+                                                      const SharedMemoryOptions& options) {
+  const bool unused = options.connecting == CarrierPolicy::kForbid &&
+                      options.listening == CarrierPolicy::kForbid && check(options).ok();
+  return unused ? std::move(stream) : detail::make_shared_memory_transport(std::move(stream), options);
+}
 
 #if WEFT_HAVE_UCX
 
@@ -100,7 +109,9 @@ Transports make_transports(TransportOptions options) {
   auto tls = std::make_unique<NotBuilt>(
       "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");
 #endif
-  auto over_ucx = with_ucx(detail::make_tcp_transport(std::move(options.tcp)), options.ucx);
+  auto over_memory =
+      with_shared_memory(detail::make_tcp_transport(std::move(options.tcp)), options.shared_memory);
+  auto over_ucx = with_ucx(std::move(over_memory), options.ucx);
   transports.add(with_verbs(std::move(over_ucx), options.verbs));
   transports.add(std::move(tls));
   transports.add(MemoryNetwork::of_process());

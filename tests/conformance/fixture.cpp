@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "support/pattern.hpp"
+#include "weft/detail/transport/shared_memory.hpp"
 
 #if WEFT_TEST_TLS
 #include "support/test_ca.hpp"
@@ -106,7 +107,7 @@ void Peer::send_raw(std::string_view bytes) {
 }
 
 std::vector<const char*> all_transports() {
-  std::vector<const char*> all{"memory", "tcp4", "tcp6", "unix"};
+  std::vector<const char*> all{"memory", "tcp4", "tcp6", "unix", "shm", "shm_tight"};
 #if WEFT_TEST_TLS
   all.push_back("tls");
 #else
@@ -170,7 +171,15 @@ std::unique_ptr<Transport> make_base([[maybe_unused]] std::string_view kind) {
   return detail::make_tcp_transport();
 }
 
+// Shared memory as it is by default, and with the smallest rings.
+std::unique_ptr<Transport> make_shared_memory(std::string_view kind) {
+  SharedMemoryOptions options{.connecting = CarrierPolicy::kRequire, .listening = CarrierPolicy::kPrefer};
+  if (kind == "shm_tight") options.ring_bytes = 4096;
+  return detail::make_shared_memory_transport(detail::make_tcp_transport(), options);
+}
+
 std::unique_ptr<Transport> make_that_leaves_base(std::string_view kind) {
+  if (kind.starts_with("shm")) return make_shared_memory(kind);
   return kind.starts_with("ucx") ? make_ucx(kind) : make_verbs(kind);
 }
 
@@ -186,7 +195,7 @@ ConformanceTest::ConformanceTest() {
   } else {
     transport_ = leaves_base() ? make_that_leaves_base(GetParam()) : make_base(GetParam());
   }
-  if (std::string_view{GetParam()} == "unix") {
+  if (over_unix()) {
     char name[] = "/tmp/weft-conformance-XXXXXX";
     directory_ = ::mkdtemp(name);
   }
@@ -210,7 +219,7 @@ ConformanceTest::~ConformanceTest() {
 Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
-  if (kind == "unix") return {"unix", directory_ + "/socket", 0};
+  if (over_unix()) return {"unix", directory_ + "/socket", 0};
   if (leaves_base()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
   if (kind == "tls") return {"tls", "127.0.0.1", 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};

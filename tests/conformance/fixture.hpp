@@ -110,7 +110,12 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   /// Bytes go by another carrier than the base carrier once the hellos are exchanged.
   bool leaves_base() const {
     const std::string_view kind = GetParam();
-    return kind.starts_with("ucx") || kind.starts_with("verbs");
+    return kind.starts_with("ucx") || kind.starts_with("verbs") || kind.starts_with("shm");
+  }
+  /// The base carrier is a Unix socket.
+  bool over_unix() const {
+    const std::string_view kind = GetParam();
+    return kind == "unix" || kind.starts_with("shm");
   }
   /// A time in which hellos are there, for tests that wait until it is over. A handshake of TLS comes before
   /// those, and takes longer on a busy machine.

@@ -234,11 +234,22 @@ TEST(TransportOptionsSweep, OptionsOfUcxAreRefusedByNameOrWork) {
   });
 }
 
+TEST(TransportOptionsSweep, OptionsOfSharedMemoryAreRefusedByNameOrWork) {
+  SharedMemoryOptions defaults;
+  defaults.connecting = defaults.listening = CarrierPolicy::kPrefer;
+  sweep(defaults, [](const SharedMemoryOptions& options) {
+    TransportOptions transports;
+    transports.shared_memory = options;
+    const std::string path = ::testing::TempDir() + "weft_sweep_" + std::to_string(::getpid()) + ".socket";
+    return call_over("unix://" + path, transports);
+  });
+}
+
 using Listed = testing::Structs<AccessFileOptions, BearerOptions, HttpOptions, LoopThreadOptions, Rate,
-                                RegistrationOptions, TcpOptions, TlsCertificate, TlsOptions, UcxOptions,
-                                WorkerPoolOptions>;
-using Roots = testing::Structs<BearerOptions, HttpOptions, LoopThreadOptions, RegistrationOptions, TcpOptions,
-                               TlsOptions, UcxOptions, WorkerPoolOptions>;
+                                RegistrationOptions, SharedMemoryOptions, TcpOptions, TlsCertificate,
+                                TlsOptions, UcxOptions, WorkerPoolOptions>;
+using Roots = testing::Structs<BearerOptions, HttpOptions, LoopThreadOptions, RegistrationOptions,
+                               SharedMemoryOptions, TcpOptions, TlsOptions, UcxOptions, WorkerPoolOptions>;
 static_assert(testing::reached_by(Roots{}, Listed{}));
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "weft/detail/base/descriptor.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/identity.hpp"
 
 namespace weft::detail {
 
@@ -21,6 +22,8 @@ class CarrierEndOwner : public CarrierOwner {
   /// Returns where the base carrier leads that this side connected, as a URL; empty when the peer connected
   /// it.
   virtual std::string connected_to() const { return {}; }
+  /// Returns the identity of the peer, as the base carrier proves it.
+  virtual Identity peer_identity() const { return {}; }
 
  protected:
   ~CarrierEndOwner() = default;
