@@ -12,6 +12,7 @@
 #include "perf/command.hpp"
 #include "raw/command.hpp"
 #include "services/command.hpp"
+#include "stats/command.hpp"
 #include "weft/detail/describe/error_json.hpp"
 #if WEFT_HAVE_UCX
 #include "weft/detail/ucx/log.hpp"
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
   weft::certs::add_command(app, exit_code);
   weft::info::add_command(app, exit_code);
   weft::services::add_commands(app, exit_code);
+  weft::stats::add_command(app, exit_code);
   weft::manual::add_commands(app, exit_code);
   if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {
     const std::string text =

@@ -47,10 +47,11 @@ struct HttpOptions {
   /// the browser names it by an address or as localhost. List it if it has another name: a page of a
   /// stranger's may give its own name the address of this server (DNS rebinding).
   std::vector<std::string> allowed_origins{};
-  /// Connections on which GET /metrics, /health, /methods, /connections, /loops and /memory are answered;
-  /// they get 404 on others. An Authorizer of the server is asked for each page by its path. A proxy on the
-  /// same host that passes on the requests of strangers passes on these too: choose kOff then, or an
-  /// Authorizer.
+  /// Connections on which pages for operators are answered: /metrics, /health, /methods, /calls,
+  /// /connections, /loops, /memory, /log, and /console, which shows them in a browser. Requests on other
+  /// connections get 404. An Authorizer of the server is asked for each page but /console by its path. A
+  /// proxy on the same host that passes on the requests of strangers passes on these too: choose kOff then,
+  /// or an Authorizer.
   HttpPages pages = HttpPages::kLocal;
 };
 

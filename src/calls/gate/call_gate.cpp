@@ -84,6 +84,10 @@ std::optional<Refusal> CallGate::check_page(std::string_view name, MetadataView 
   }
 }
 
+bool CallGate::has_rules() const noexcept {
+  return methods_ != nullptr && methods_->gate() != nullptr && methods_->gate()->authorizer() != nullptr;
+}
+
 CallerCheck& CallGate::need_caller_check(const ServerGate& server) {
   if (caller_ == nullptr) {
     caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),

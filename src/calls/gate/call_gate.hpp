@@ -47,6 +47,8 @@ class CallGate {
                                                     bool early = false) noexcept;
   /// The same for a page of operators, which has a name but is no method.
   [[gnu::cold]] std::optional<Refusal> check_page(std::string_view name, MetadataView metadata) noexcept;
+  /// The server has an Authorizer.
+  bool has_rules() const noexcept;
   /// Removes the token from the `metadata` of a kept call, so that neither its handler nor calls made by the
   /// handler see it. Returns the size of the rest.
   [[gnu::cold]] std::size_t without_token(MutableBytes metadata) const noexcept;

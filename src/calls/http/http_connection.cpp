@@ -37,6 +37,10 @@ constexpr FixedFailure kNoSuchPath{
     "arguments as the body, and POST /<package.Service>/<Method> a method of a service"};
 constexpr FixedFailure kPageIsRead{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
                                    "a page is read with GET or HEAD"};
+constexpr FixedFailure kChangeNeedsRules{
+    StatusCode::kPermissionDenied, Layer::kRpc, Retry::kNever,
+    "without an Authorizer only requests from the server's own host may change something "
+    "(ServerOptions::authorizer)"};
 constexpr FixedFailure kWrongMethod{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
                                     "functions and methods are called with POST"};
 constexpr FixedFailure kOtherOrigin{StatusCode::kPermissionDenied, Layer::kRpc, Retry::kNever,
@@ -223,26 +227,32 @@ void HttpConnection::begin_request() {
 // A page that is not for this connection looks like no page.
 void HttpConnection::serve_page(const Page& page) {
   const Request& request = parser_.request();
-  const bool is_shown = options_.pages == HttpPages::kAll ||
-                        (options_.pages == HttpPages::kLocal && is_local(local_endpoint(), request.host()));
-  if (!is_shown) return answer_error(Status::of<kNoSuchPath>());
-  if (request.method() != Method::kGet && request.method() != Method::kHead) {
+  const bool is_near = is_local(local_endpoint(), request.host());
+  if (options_.pages == HttpPages::kOff || (options_.pages == HttpPages::kLocal && !is_near)) {
+    return answer_error(Status::of<kNoSuchPath>());
+  }
+  const bool reads = request.method() == Method::kGet || request.method() == Method::kHead;
+  const bool changes = request.method() == Method::kPut || request.method() == Method::kPost;
+  if (!reads && (!changes || page.change == nullptr)) {
     const std::string json = error_json(Status::of<kPageIsRead>());
-    answer(405, json, {.allow = "GET, HEAD"});
+    answer(405, json, {.allow = page.change == nullptr ? "GET, HEAD" : "GET, HEAD, PUT, POST"});
     return;
   }
   if (Status wrong = take_headers(); !wrong.ok()) return answer_error(wrong);
-  if (const auto refusal = served_.gate().check_page(page.path, metadata_.view())) {
+  if (!reads && !is_near && !served_.gate().has_rules()) return answer_error(Status::of<kChangeNeedsRules>());
+  const std::string_view right = reads ? page.path : page.right_to_change;
+  const auto refusal = page.is_empty ? std::nullopt : served_.gate().check_page(right, metadata_.view());
+  if (refusal) {
     host_.refusals.count(refusal->reason);
     Status why = refusal->status;
     why.set_retry_after(refusal->retry_after);
     return answer_error(why);
   }
-  const PageContent content = page.write(server_, request);
+  const PageContent content = (reads ? page.write : page.change)(server_, request);
   settle_answers();
   if (!host_.memory->try_reserve(content.text.size())) return answer_error(Status::of<kAnswerTakesMemory>());
   answers_reserved_ += content.text.size();
-  answer(content.status, content.text, {.type = content.type});
+  answer(content.status, content.text, {.type = content.type, .policy = content.policy});
 }
 
 Status HttpConnection::take_headers() {
@@ -402,13 +412,13 @@ Status HttpConnection::send_metadata(std::uint64_t id, bool, Bytes pairs) {
 }
 
 void HttpConnection::fail(std::uint64_t id, const Status& failure) {
-  served_.counting().failed(id, failure.code());
+  served_.counting().failed(id, failure.code(), failure.message());
   if (awaits(id)) answer_error(failure);
 }
 
 void HttpConnection::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   host_.refusals.count(reason);
-  served_.counting().refused(id, why.code());
+  served_.counting().refused(id, why.code(), why.message());
   if (id == id_) method_ = nullptr;  // a call that missed its deadline may be refused during the next request
   if (awaits(id)) answer_error(why);
 }
@@ -460,6 +470,9 @@ void HttpConnection::write_head(ResponseWriter& writer, int status, std::string_
   if (content_type.empty()) return;
   writer.add("Content-Type", content_type);
   writer.add("X-Content-Type-Options", "nosniff");
+  if (extras.policy.empty()) return;
+  writer.add("Content-Security-Policy", extras.policy);
+  writer.add("Referrer-Policy", "no-referrer");
 }
 
 bool HttpConnection::answer(int status, std::string_view json, const AnswerExtras& extras) {

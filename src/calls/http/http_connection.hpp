@@ -41,6 +41,8 @@ struct HttpLoop {
 struct AnswerExtras {
   std::string_view type = "application/json";
   std::string_view allow{};
+  /// Content-Security-Policy of a page for browsers.
+  std::string_view policy{};
   Duration retry_after{};
 };
 

@@ -14,6 +14,8 @@ struct PageContent {
   int status = 200;
   std::string_view type = "application/json";
   std::string text{};
+  /// Content-Security-Policy; empty: none.
+  std::string_view policy{};
 };
 
 /// A page for the operators of a server, read with GET or HEAD. Immutable. Thread: any.
@@ -22,6 +24,13 @@ struct Page {
   std::string_view path;
   /// Writes the page for `request`. Throws std::bad_alloc.
   PageContent (*write)(const ServerView& server, const Request& request);
+  /// Changes what the page shows, for PUT or POST, and writes the page; null if nothing can be changed.
+  /// Throws std::bad_alloc.
+  PageContent (*change)(const ServerView& server, const Request& request) = nullptr;
+  /// The name under which an Authorizer decides who may change it.
+  std::string_view right_to_change{};
+  /// The page has nothing of the server, so that an Authorizer is not asked.
+  bool is_empty = false;
 };
 
 /// Returns the page at `path`; null if there is none.

@@ -7,9 +7,12 @@
 #include <iterator>
 #include <string>
 
+#include "calls/http/call_pages.hpp"
+#include "calls/http/console_page.hpp"
+#include "calls/http/log_page.hpp"
 #include "calls/http/page.hpp"
+#include "calls/http/page_json.hpp"
 #include "weft/detail/calls/server/server_options.hpp"
-#include "weft/detail/describe/json.hpp"
 #include "weft/detail/http/media_type.hpp"
 #include "weft/detail/transport/url.hpp"
 #include "weft/metrics.hpp"
@@ -17,64 +20,6 @@
 namespace weft::detail::http {
 
 namespace {
-
-/// Writes an object or an array of JSON, field by field.
-class Json {
- public:
-  explicit Json(std::string& out) : out_(out) {}
-
-  Json& begin(char bracket) {
-    separate();
-    out_ += bracket;
-    is_first_ = true;
-    return *this;
-  }
-  Json& end(char bracket) {
-    out_ += bracket;
-    is_first_ = false;
-    return *this;
-  }
-  Json& name(std::string_view name) {
-    separate();
-    append_json_string(out_, name);
-    out_ += ':';
-    is_first_ = true;
-    return *this;
-  }
-  Json& field(std::string_view its_name, std::uint64_t value) {
-    name(its_name);
-    separate();
-    out_ += std::to_string(value);
-    return *this;
-  }
-  Json& text(std::string_view its_name, std::string_view value) {
-    name(its_name);
-    separate();
-    append_json_string(out_, value);
-    return *this;
-  }
-  /// Microseconds; null for a time without a bound. A sum that another thread is changing may be negative for
-  /// a moment, and counts as zero then.
-  Json& time(std::string_view its_name, Duration value) {
-    if (value != Duration::max()) {
-      value = std::max(value, Duration::zero());
-      return field(its_name, static_cast<std::uint64_t>(value / std::chrono::microseconds{1}));
-    }
-    name(its_name);
-    separate();
-    out_ += "null";
-    return *this;
-  }
-
- private:
-  void separate() {
-    if (!is_first_) out_ += ',';
-    is_first_ = false;
-  }
-
-  std::string& out_;
-  bool is_first_ = true;
-};
 
 PageContent write_metrics(const ServerView& server, const Request& request) {
   // The wider format wins a tie: a client that names none gets text that all collectors read.
@@ -107,24 +52,19 @@ void write_method(Json& json, std::string_view name, const MethodStats& method) 
   write_codes(json, "refused", method.refused_codes);
   json.time("p50_us", latency.quantile(0.5)).time("p90_us", latency.quantile(0.9));
   json.time("p99_us", latency.quantile(0.99)).time("waited_us", method.waited).time("ran_us", method.ran);
-  json.field("bytes_received", method.bytes_received).field("bytes_sent", method.bytes_sent).end('}');
-}
-
-/// Returns a page with the object of JSON that `write` writes.
-template <typename Write>
-PageContent json_page(const Write& write) {
-  PageContent page;
-  Json json{page.text};
-  json.begin('{');
-  write(json);
-  json.end('}');
-  page.text += '\n';
-  return page;
+  json.field("bytes_received", method.bytes_received).field("bytes_sent", method.bytes_sent);
+  json.name("durations").begin('[');
+  for (const std::uint64_t count : latency.counts) json.number(count);
+  json.end(']').end('}');
 }
 
 PageContent write_methods(const ServerView& server, const Request&) {
   return json_page([stats = server.stats()](Json& json) {
-    json.name("methods").begin('[');
+    json.name("bounds_us").begin('[');
+    for (const Duration bound : LatencyHistogram::bounds()) {
+      json.number(static_cast<std::uint64_t>(bound / std::chrono::microseconds{1}));
+    }
+    json.end(']').name("methods").begin('[');
     for (const MethodStats& method : stats.methods) write_method(json, method.name, method);
     json.end(']').name("unknown");
     write_method(json, "_OTHER", stats.unknown);
@@ -162,9 +102,15 @@ PageContent write_memory(const ServerView& server, const Request&) {
   });
 }
 
-constexpr Page kPages[] = {
-    {"/connections", write_connections}, {"/health", write_health},   {"/loops", write_loops},
-    {"/memory", write_memory},           {"/methods", write_methods}, {"/metrics", write_metrics}};
+constexpr Page kPages[] = {{"/calls", write_calls},
+                           {"/connections", write_connections},
+                           {"/console", write_console, nullptr, {}, true},
+                           {"/health", write_health},
+                           {"/log", write_log, set_log, "/log/set"},
+                           {"/loops", write_loops},
+                           {"/memory", write_memory},
+                           {"/methods", write_methods},
+                           {"/metrics", write_metrics}};
 
 /// Returns true if `host`, without a port, is an address of this host or localhost.
 bool is_loopback(std::string_view host) {

@@ -223,7 +223,7 @@ void AnswerWriter::finish() {
 
 void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   link_.count_refusal(reason, why);
-  served_.counting().refused(id, why.code());
+  served_.counting().refused(id, why.code(), why.message());
   wire::AnswerHead head = failure_head(why);
   if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
   send_failure(id, head, why.message(), why.details());
@@ -231,7 +231,7 @@ void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& 
 
 void AnswerWriter::refuse_unrun(std::uint64_t id, const Refusal& refusal) {
   link_.count_refusal(refusal.reason, refusal.status);
-  served_.counting().refused(id, refusal.status.code());
+  served_.counting().refused(id, refusal.status.code(), refusal.status.message());
   wire::AnswerHead head = failure_head(refusal.status);
   head.flags |= wire::FrameFlags::kUnprocessed;
   if (refusal.retry_after > Duration::zero())
@@ -247,7 +247,7 @@ void AnswerWriter::refuse_without_memory(std::uint64_t id) {
 }
 
 void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
-  served_.counting().failed(id, failure.code());
+  served_.counting().failed(id, failure.code(), failure.message());
   send_failure(id, failure_head(failure), failure.message(), failure.details());
 }
 

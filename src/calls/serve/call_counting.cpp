@@ -13,28 +13,32 @@ MethodCounters& CallCounting::of(const ServedCall* record) noexcept {
   return record != nullptr ? counts_.of(record->method()) : *last_;
 }
 
-void CallCounting::refused(std::uint64_t id, StatusCode code) noexcept {
+void CallCounting::refused(std::uint64_t id, StatusCode code, std::string_view why) noexcept {
   const ServedCall* const record = record_of(id);
   of(record).refuse(code);
-  if (times_ != nullptr) note_end(record, code);
+  if (times_ != nullptr) note_end(record, code, false, why);
 }
 
-void CallCounting::failed(std::uint64_t id, StatusCode code) noexcept {
+void CallCounting::failed(std::uint64_t id, StatusCode code, std::string_view why) noexcept {
   const ServedCall* const record = record_of(id);
   of(record).fail(code);
-  if (times_ != nullptr) note_end(record, code);
+  if (times_ != nullptr) note_end(record, code, true, why);
 }
 
-void CallCounting::note_end(const ServedCall* record, StatusCode code) noexcept {
-  if (record == nullptr) {
+void CallCounting::note_end(const ServedCall* record, StatusCode code, bool began,
+                            std::string_view why) noexcept {
+  EndedCalls ended{.method = last_, .received = received_, .code = code, .in_turn = true};
+  if (record != nullptr) {
+    ended.method = &of(record);
+    ended.received = record->request().received;
+    ended.in_turn = record->method().ends_at_once;
+    ended.waited = record->waited();
+    ended.sending_since = record->sending_since();
+  } else {
     taking_ = nullptr;
-    return times_->ended({.method = last_, .received = received_, .code = code, .in_turn = true});
   }
-  times_->ended({.method = &of(record),
-                 .received = record->request().received,
-                 .code = code,
-                 .in_turn = record->method().ends_at_once,
-                 .waited = record->waited()});
+  times_->ended(ended);
+  times_->sample_failed(ended, began, why, sink_);
 }
 
 }  // namespace weft::detail

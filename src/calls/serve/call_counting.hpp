@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "calls/terms/call_times.hpp"
 #include "calls/terms/id_table.hpp"
@@ -12,6 +13,7 @@
 
 namespace weft::detail {
 
+class AnswerSink;
 class ServedCall;
 
 /// Counts the calls of one connection, and their failures, per method. A failure is reported with the call's
@@ -34,10 +36,16 @@ class CallCounting {
     CallCounting& counting_;
   };
 
-  /// All of these outlive this. `turn` is the loop's, and notes each request. `times` is null where calls are
-  /// not timed.
-  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records, TurnTime& turn, CallTimes* times)
-      : counts_(counts), records_(records), turn_(turn), times_(times), last_(&counts.of_none()) {}
+  /// All of these outlive this. `sink` sends the answers. `turn` is the loop's, and notes each request.
+  /// `times` is null where calls are not timed.
+  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records, const AnswerSink& sink,
+               TurnTime& turn, CallTimes* times)
+      : counts_(counts),
+        records_(records),
+        sink_(sink),
+        turn_(turn),
+        times_(times),
+        last_(&counts.of_none()) {}
 
   /// The next requests were received now, or at `held_since` if they were kept until now.
   void receive(TimePoint held_since = TimePoint::max()) noexcept {
@@ -53,8 +61,9 @@ class CallCounting {
   }
   /// Counts a request for `method` that was taken before.
   void go_on_with(const MethodEntry& method) noexcept { last_ = &counts_.of(method); }
-  [[gnu::cold]] void refused(std::uint64_t id, StatusCode code) noexcept;
-  [[gnu::cold]] void failed(std::uint64_t id, StatusCode code) noexcept;
+  /// The request was refused with `code`; `why` is for people.
+  [[gnu::cold]] void refused(std::uint64_t id, StatusCode code, std::string_view why = {}) noexcept;
+  [[gnu::cold]] void failed(std::uint64_t id, StatusCode code, std::string_view why = {}) noexcept;
   /// The ordinary function of the request that is being taken has ended; only where calls are timed. If it
   /// has answered, its answer has `bytes_sent`.
   void function_ended(const MethodEntry& method, std::uint64_t bytes_received,
@@ -76,10 +85,11 @@ class CallCounting {
   }
   const ServedCall* record_of(std::uint64_t id) const noexcept;
   MethodCounters& of(const ServedCall* record) noexcept;
-  void note_end(const ServedCall* record, StatusCode code) noexcept;
+  void note_end(const ServedCall* record, StatusCode code, bool began, std::string_view why) noexcept;
 
   MethodCounts& counts_;
   const IdTable<ServedCall>& records_;
+  const AnswerSink& sink_;
   TurnTime& turn_;
   CallTimes* const times_;
   TimePoint received_{};

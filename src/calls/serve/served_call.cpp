@@ -351,6 +351,7 @@ void ServedCall::note_answered(std::uint64_t attached) noexcept {
                        .received = request_.received,
                        .in_turn = method_->ends_at_once,
                        .waited = waited(),
+                       .sending_since = sending_since(),
                        .bytes_sent = answer_bytes_ + attached});
 }
 
@@ -424,6 +425,7 @@ void ServedCall::when_room(RoomWaiter& waiter) {
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->handler_ended();
   }
+  if (details_ != nullptr && host_->times != nullptr) details_->sending_since = loop_->now();
   sink_->add_room_waiter(waiter);
 }
 

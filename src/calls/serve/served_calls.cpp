@@ -68,7 +68,7 @@ ServedCalls::ServedCalls(AnswerSink& sink, CallsHost& host, Loop& loop, const Rp
       admission_(limits, *host.memory),
       gate_(sink, loop, host.methods),
       table_(host.table_secret),
-      counting_(host.calls, table_, loop.turn_time(), host.times.get()) {}
+      counting_(host.calls, table_, sink, loop.turn_time(), host.times.get()) {}
 
 bool ServedCalls::begin_whole(std::uint64_t id, const MethodEntry* method, MetadataView metadata) {
   counting_.receive();

@@ -71,6 +71,7 @@ class CallServer::State final : private ServerView {
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
   void end(bool in_child);
   ServerStats stats() const override;
+  ServedCallSamples samples() const override;
 
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
@@ -101,7 +102,8 @@ class CallServer::State final : private ServerView {
 
   enum class Phase : int { kNew, kStarting, kRunning, kStopping, kStopped };
 
-  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  Logger& log() const noexcept override { return logger(); }
+  Logger& logger() const noexcept { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   Result<void> make(PeerBoard& peers);
   Result<void> make_threads(PeerBoard& peers);
   Result<void> listen();
@@ -400,6 +402,15 @@ ServerStats CallServer::State::stats() const {
   for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;
   for (const auto& shard : shards_) shard->count(stats);
   return stats;
+}
+
+ServedCallSamples CallServer::State::samples() const {
+  ServedCallSamples samples{.slow_from = options_.slow_call_from};
+  for (const auto& shard : shards_) shard->samples_to(samples);
+  const auto later = [](const CallSample& a, const CallSample& b) { return a.ended > b.ended; };
+  std::stable_sort(samples.slow.begin(), samples.slow.end(), later);
+  std::stable_sort(samples.failed.begin(), samples.failed.end(), later);
+  return samples;
 }
 
 CallServer::CallServer(ServerOptions options, Transports transports)

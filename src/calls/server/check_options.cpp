@@ -58,7 +58,8 @@ Status check_options(const ServerOptions& options, bool blocking) {
   }
   if (status.ok()) {
     status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout},
-                               {"ServerOptions::loop_held_from", options.loop_held_from}});
+                               {"ServerOptions::loop_held_from", options.loop_held_from},
+                               {"ServerOptions::slow_call_from", options.slow_call_from}});
   }
   if (status.ok()) status = check_gates(options);
   return status.ok() ? check_limits(options.limits) : status;

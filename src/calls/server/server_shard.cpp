@@ -46,7 +46,9 @@ ServerShard::ServerShard(const Setup& setup)
       place_(std::make_shared<PeerPlace>(setup.loop, sessions_, setup.memory)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
-  if (setup.options.call_times) host_.times = std::make_unique<CallTimes>(setup.loop);
+  if (setup.options.call_times) {
+    host_.times = std::make_unique<CallTimes>(setup.loop, setup.options.slow_call_from);
+  }
   host_.workers = setup.workers;
   host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
@@ -296,6 +298,23 @@ void ServerShard::count(ServerStats& stats) const {
   for (std::size_t i = 0; i < methods.size(); ++i) host_.calls.add_to(stats.methods[i], methods[i]);
   host_.calls.add_none_to(stats.unknown);
   stats.loops.push_back(setup_.loop.stats());
+}
+
+void ServerShard::samples_to(ServedCallSamples& samples) const {
+  if (host_.times == nullptr) return;
+  const auto name = [this](std::vector<CallSample>& of, std::size_t from) {
+    for (std::size_t i = from; i < of.size(); ++i) {
+      const MethodEntry* const method = host_.calls.method_of(*of[i].method, setup_.methods.entries());
+      of[i].method_name = method != nullptr ? method->key.name : std::string_view{};
+      of[i].is_stream = method != nullptr && method->key.streams;
+    }
+  };
+  const std::size_t slow = samples.slow.size();
+  host_.times->samples().slow_to(samples.slow);
+  name(samples.slow, slow);
+  const std::size_t failed = samples.failed.size();
+  host_.times->samples().failed_to(samples.failed);
+  name(samples.failed, failed);
 }
 
 }  // namespace weft::detail

@@ -56,6 +56,8 @@ class ServerShard final : private SessionOwner,
   std::string suspects_now() const { return holds_.suspects_now(); }
   /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
   void count(ServerStats& stats) const;
+  /// Appends this shard's samples of calls. Any thread. Throws std::bad_alloc.
+  void samples_to(ServedCallSamples& samples) const;
 
  private:
   struct Reaper : Ready {

@@ -2,8 +2,11 @@
 #include "calls/terms/call_times.hpp"
 
 #include <algorithm>
+#include <new>
 #include <span>
 #include <utility>
+
+#include "weft/detail/calls/terms/answer_sink.hpp"
 
 namespace weft::detail {
 
@@ -50,11 +53,50 @@ void CallTimes::count() noexcept {
     const Duration waited =
         calls.in_turn ? (duration - each) * static_cast<Duration::rep>(calls.calls) : calls.waited;
     times->ended(calls.code, duration, calls.calls, waited);
+    if (duration >= slow_from_ && calls.code == StatusCode::kOk) [[unlikely]] {
+      const Duration sending =
+          calls.sending_since != TimePoint{} ? end - calls.sending_since : Duration::zero();
+      const Duration each_waited = waited / static_cast<Duration::rep>(calls.calls);
+      sample_slow(calls, {each_waited, duration - each_waited - sending, sending}, end);
+    }
     times->received(calls.bytes_received);
     times->sent(calls.bytes_sent);
   }
   in_turn_ = &none_;
   counted_ = end;
+}
+
+void CallTimes::sample_slow(const EndedCalls& calls, const CallParts& parts, TimePoint end) noexcept {
+  if (!calls.method->times.need()->may_sample(calls.code, end)) return;
+  samples_.add_slow({.method = calls.method,
+                     .code = calls.code,
+                     .calls = calls.calls,
+                     .parts = parts,
+                     .ended = std::chrono::system_clock::now()});
+}
+
+// The turn has looked at the clock before the handler of a call began that ends with the turn.
+void CallTimes::sample_failed(const EndedCalls& calls, bool began, std::string_view message,
+                              const AnswerSink& sink) noexcept {
+  MethodTimes* const times = calls.method->times.need();
+  const TimePoint looked = loop_.now();
+  if (times == nullptr || !times->may_sample(calls.code, looked)) return;
+  const TimePoint end = loop_.clock().now();
+  CallParts parts;
+  parts.waited = calls.in_turn ? std::max(looked - calls.received, Duration::zero()) : calls.waited;
+  if (calls.sending_since != TimePoint{}) parts.sending = end - calls.sending_since;
+  const Duration rest = std::max(end - calls.received - parts.all(), Duration::zero());
+  (began ? parts.ran : parts.waited) += rest;
+  try {
+    samples_.add_failed({.method = calls.method,
+                         .code = calls.code,
+                         .parts = parts,
+                         .ended = std::chrono::system_clock::now(),
+                         .message = sampled_text(message),
+                         .endpoint = sampled_text(sink.remote_endpoint()),
+                         .caller = sampled_text(sink.peer_identity().name())});
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a sample less
+  }
 }
 
 }  // namespace weft::detail

@@ -4,13 +4,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
+#include "calls/terms/call_samples.hpp"
 #include "calls/terms/method_counters.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/runtime/loop.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 
 namespace weft::detail {
+
+class AnswerSink;
 
 /// Calls of one method that were received at the same time and ended alike.
 struct EndedCalls {
@@ -22,6 +26,8 @@ struct EndedCalls {
   bool in_turn = false;
   std::uint32_t calls = 1;
   Duration waited{};
+  /// Time from which on an answer waited for room; zero if none did.
+  TimePoint sending_since{};
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
 };
@@ -31,8 +37,8 @@ struct EndedCalls {
 /// reading at its end, after their answers were sent. Thread: the loop's.
 class CallTimes final : private TurnEndHook {
  public:
-  /// `loop` outlives it.
-  explicit CallTimes(Loop& loop) noexcept : loop_(loop) {}
+  /// `loop` outlives it. A call that lasts for `slow_from` is sampled.
+  CallTimes(Loop& loop, Duration slow_from) noexcept : loop_(loop), slow_from_(slow_from) {}
 
   /// Returns the time for requests that are received now.
   TimePoint now() noexcept { return loop_.turn_time().recent(); }
@@ -41,6 +47,12 @@ class CallTimes final : private TurnEndHook {
     if (MethodTimes* const times = method.times.need()) times->received(bytes);
   }
   void ended(const EndedCalls& calls) noexcept;
+  /// Samples a call that has failed now, with `calls.code`, if a sample may be kept. `began`: false if its
+  /// handler has not run. `sink` is its connection.
+  [[gnu::cold]] void sample_failed(const EndedCalls& calls, bool began, std::string_view message,
+                                   const AnswerSink& sink) noexcept;
+  /// Thread of its const functions: any.
+  const CallSamples& samples() const noexcept { return samples_; }
   /// An ordinary function has answered a call that was received at `received`.
   void answered_in_turn(MethodCounters& method, TimePoint received, std::uint64_t bytes_received,
                         std::uint64_t bytes_sent) noexcept {
@@ -57,8 +69,11 @@ class CallTimes final : private TurnEndHook {
   void begin_in_turn(MethodCounters& method, TimePoint received) noexcept;
   EndedCalls& add(const EndedCalls& calls) noexcept;
   void count() noexcept;
+  [[gnu::cold]] void sample_slow(const EndedCalls& calls, const CallParts& parts, TimePoint end) noexcept;
 
   Loop& loop_;
+  const Duration slow_from_;
+  CallSamples samples_;
   TimePoint counted_ = TimePoint::min();
   std::size_t size_ = 0;
   std::array<EndedCalls, 64> ended_;

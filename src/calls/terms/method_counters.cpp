@@ -11,6 +11,14 @@ std::uint64_t MethodCounts::taken() const noexcept {
   return sum;
 }
 
+const MethodEntry* MethodCounts::method_of(const MethodCounters& counters,
+                                           const std::vector<MethodEntry>& entries) const noexcept {
+  const auto counted = std::find_if(entries.begin(), entries.end(), [&](const MethodEntry& entry) {
+    return &counters_[entry.index] == &counters;
+  });
+  return counted != entries.end() ? &*counted : nullptr;
+}
+
 void MethodCounts::add_to(MethodStats& stats, const MethodEntry& method) const {
   add_to(stats, counters_[method.index], method.kind);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "calls/terms/method_times.hpp"
 #include "weft/detail/base/counter.hpp"
@@ -52,6 +53,9 @@ class MethodCounts {
   MethodCounters& of(const MethodEntry& method) noexcept { return counters_[method.index]; }
   MethodCounters& of_none() noexcept { return counters_[0]; }
   const MethodCounters& of(const MethodEntry& method) const noexcept { return counters_[method.index]; }
+  /// Returns the method of `entries` that `counters`, which are of this, count; null for requests for none.
+  const MethodEntry* method_of(const MethodCounters& counters,
+                               const std::vector<MethodEntry>& entries) const noexcept;
   /// Requests taken, for methods or not.
   std::uint64_t taken() const noexcept;
   /// Adds the counters of `method` to `stats`. Throws std::bad_alloc.

@@ -46,6 +46,14 @@ void MethodTimes::ended(StatusCode code, Duration duration, std::uint64_t calls,
   histogram->sum.add(sum.count());
 }
 
+bool MethodTimes::may_sample(StatusCode code, TimePoint now) noexcept {
+  constexpr Duration kApart = std::chrono::seconds{1};
+  Histogram* const histogram = need(code);
+  if (histogram == nullptr || now < histogram->sample_from) return false;
+  histogram->sample_from = now + kApart;
+  return true;
+}
+
 void MethodTimes::add_to(MethodStats& stats) const {
   stats.bytes_received += bytes_received_.get();
   stats.bytes_sent += bytes_sent_.get();

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "weft/detail/base/counter.hpp"
+#include "weft/detail/base/time.hpp"
 #include "weft/detail/calls/terms/method_stats.hpp"
 
 namespace weft::detail {
@@ -24,6 +25,9 @@ class MethodTimes {
   /// Counts `calls` that ended with `code`, each of them after `duration`; of their sum `waited` passed
   /// before their handlers began. Without memory for a histogram they are in the sums only.
   void ended(StatusCode code, Duration duration, std::uint64_t calls, Duration waited) noexcept;
+  /// Returns true if a sample may be kept of a call that ended with `code` at `now`: once a second. Without
+  /// memory none may.
+  [[gnu::cold]] bool may_sample(StatusCode code, TimePoint now) noexcept;
   /// Throws std::bad_alloc.
   void add_to(MethodStats& stats) const;
 
@@ -32,6 +36,8 @@ class MethodTimes {
     std::array<Counter, LatencyHistogram::kBounds + 1> counts;
     /// Sum in nanoseconds.
     Counter sum;
+    /// Time from which on the next sample may be kept.
+    TimePoint sample_from{};
   };
 
   Histogram* need(StatusCode code) noexcept;

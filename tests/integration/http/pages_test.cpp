@@ -2,10 +2,13 @@
 // Pages for the operators of a server, over HTTP.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 #include <weft/access.hpp>
 #include <weft/http.hpp>
 #include <weft/weft.hpp>
@@ -22,6 +25,26 @@ int half(int number) {
 Task<int> half_later(int number) {
   co_return half(number);
 }
+
+/// Has a level, as loggers of programs have.
+class LeveledLogger final : public Logger {
+ public:
+  void write(LogLevel, std::string_view) override {}
+  LogLevel level() const noexcept override { return level_.load(); }
+  bool set_level(LogLevel level) noexcept override {
+    level_ = level;
+    return true;
+  }
+
+ private:
+  std::atomic<LogLevel> level_ = LogLevel::kInfo;
+};
+
+/// Has no level.
+class PlainLogger final : public Logger {
+ public:
+  void write(LogLevel, std::string_view) override {}
+};
 
 class Pages : public ::testing::Test {
  protected:
@@ -43,6 +66,9 @@ class Pages : public ::testing::Test {
   HttpAnswer get(std::string_view path, std::string_view headers = {}) { return ask("GET", path, headers); }
   RawHttp& http_connection() { return *http_; }
   Server& server() { return *server_; }
+
+  LeveledLogger logger;
+  PlainLogger plain_logger;
 
  private:
   std::optional<Server> server_;
@@ -159,6 +185,69 @@ TEST_F(Pages, AskTheAuthorizerByTheirPaths) {
   EXPECT_EQ(get("/methods", "Authorization: Bearer secret\r\n").status, 403);
   EXPECT_EQ(get("/metrics", "Authorization: Bearer secret\r\n").status, 200) << "the connection goes on";
   EXPECT_EQ(server().stats().refused[RefusalReason::kNotAllowed], 1u);
+}
+
+TEST_F(Pages, SetTheLevelOfTheLog) {
+  serve({}, {.logger = &logger});
+  EXPECT_EQ(get("/log").body, "{\"level\":\"info\"}\n");
+  const HttpAnswer changed = ask("PUT", "/log?level=debug");
+  EXPECT_EQ(changed.status, 200);
+  EXPECT_EQ(changed.body, "{\"level\":\"debug\"}\n");
+  EXPECT_EQ(logger.level(), LogLevel::kDebug);
+  EXPECT_EQ(ask("POST", "/log?level=error", "Content-Length: 0\r\n").status, 200);
+  EXPECT_EQ(get("/log").body, "{\"level\":\"error\"}\n");
+  EXPECT_EQ(ask("PUT", "/log?level=loud").status, 400);
+  EXPECT_EQ(ask("PUT", "/log").status, 400);
+  EXPECT_EQ(ask("DELETE", "/log").status, 405);
+  EXPECT_EQ(get("/log?level=debug").status, 200) << "this only reads";
+  EXPECT_EQ(logger.level(), LogLevel::kError);
+  http_connection().send("PUT /log?level=info HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody");
+  EXPECT_EQ(http_connection().read().status, 200) << "a body is dropped";
+  EXPECT_EQ(get("/log").body, "{\"level\":\"info\"}\n");
+}
+
+TEST_F(Pages, LeaveALoggerWithoutALevelAlone) {
+  serve({}, {.logger = &plain_logger});
+  EXPECT_EQ(ask("PUT", "/log?level=error").status, 400);
+  EXPECT_EQ(get("/log").body, "{\"level\":\"debug\"}\n");
+}
+
+TEST_F(Pages, AreChangedFromThisHostOnly) {
+  serve({.pages = HttpPages::kAll}, {.logger = &logger});
+  EXPECT_EQ(ask("GET", "/log", {}, "service.example").status, 200);
+  EXPECT_EQ(ask("PUT", "/log?level=error", {}, "service.example").status, 403);
+  EXPECT_EQ(ask("PUT", "/log?level=error", "Origin: http://evil.example\r\n").status, 403);
+  EXPECT_EQ(logger.level(), LogLevel::kInfo);
+  EXPECT_EQ(ask("PUT", "/log?level=error").status, 200);
+}
+
+TEST_F(Pages, AreChangedByCallersWithTheRight) {
+  ServerOptions options{.logger = &logger};
+  options.authorizer = authorize_by(
+      [](const Identity&, std::string_view right) noexcept { return right == "/log" || right == "/health"; });
+  serve({.pages = HttpPages::kAll}, std::move(options));
+  EXPECT_EQ(get("/log").status, 200);
+  EXPECT_EQ(ask("PUT", "/log?level=error").status, 401);
+  EXPECT_EQ(logger.level(), LogLevel::kInfo);
+  options = {.logger = &logger};
+  options.authorizer =
+      authorize_by([](const Identity&, std::string_view right) noexcept { return right == "/log/set"; });
+  serve({.pages = HttpPages::kAll}, std::move(options));
+  EXPECT_EQ(get("/log").status, 401);
+  EXPECT_EQ(ask("PUT", "/log?level=error", {}, "service.example").status, 200);
+  EXPECT_EQ(logger.level(), LogLevel::kError);
+}
+
+TEST_F(Pages, CountTheDurationsOfEachMethod) {
+  serve();
+  EXPECT_EQ(http_connection().call("/functions/half", "[4]").body, "2");
+  const auto page = nlohmann::json::parse(get("/methods").body);
+  EXPECT_EQ(page["bounds_us"][0], 1);
+  EXPECT_EQ(page["bounds_us"].size(), LatencyHistogram::kBounds);
+  const auto& counts = page["methods"][0]["durations"];
+  ASSERT_EQ(counts.size(), LatencyHistogram::kBounds + 1);
+  const auto all = counts.get<std::vector<int>>();
+  EXPECT_EQ(std::accumulate(all.begin(), all.end(), 0), 1);
 }
 
 }  // namespace

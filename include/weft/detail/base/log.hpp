@@ -18,10 +18,22 @@ class Logger {
  public:
   virtual ~Logger() = default;
   virtual void write(LogLevel level, std::string_view message) = 0;
+  /// Returns the lowest level that is written; the library makes no text for messages below it.
+  virtual LogLevel level() const noexcept { return LogLevel::kDebug; }
+  /// Sets that level while the program runs, as the page /log of a server does. Must not call the server, and
+  /// must destroy nothing. Returns false, with nothing changed, if this logger has no level to set.
+  virtual bool set_level(LogLevel level) noexcept {
+    static_cast<void>(level);
+    return false;
+  }
 };
 
-/// Writes warnings and errors to stderr, one line each; the default.
+/// Writes messages to stderr, one line each; the default. Its level, which all objects share that use it, is
+/// kWarning at first.
 Logger& stderr_logger();
+
+/// Returns the word for a level: "debug", "info", "warning" or "error".
+std::string_view to_string(LogLevel level);
 
 namespace detail {
 

@@ -102,6 +102,10 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   /// worker.
   Duration waited() const { return details_ != nullptr ? details_->waited : Duration::zero(); }
 
+  /// Returns the time from which on an answer waited for room; zero if none did, or if the call has no
+  /// details.
+  TimePoint sending_since() const { return details_ != nullptr ? details_->sending_since : TimePoint{}; }
+
   /// Runs the handler, or hands the call to a worker. The record may be freed by this.
   void start();
   /// The peer cancelled the call: an answer is dropped. Instead, the end of the record is reported, so that

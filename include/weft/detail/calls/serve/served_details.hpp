@@ -28,6 +28,8 @@ struct ServedDetails final : ListHook<WorkerQueueTag>, Timer, PooledFrame {
   TimePoint run_until = TimePoint::max();
   /// Time from the receipt of the request until a worker took it; only where calls are timed.
   Duration waited{};
+  /// Time from which on an answer waited for room; zero if none did.
+  TimePoint sending_since{};
   CallEnvelope envelope{};
   /// Memory that the handler's arguments point into.
   std::shared_ptr<void> kept_by_handler{};

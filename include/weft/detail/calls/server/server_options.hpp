@@ -105,6 +105,9 @@ struct ServerOptions {
   /// of a loop share a reading of the clock, so the resolution is such a turn: the time in which the calls
   /// that were received together are served.
   bool call_times = true;
+  /// Duration from which on a call is slow: the page /calls shows samples of slow calls, at most one a second
+  /// of each method and loop. kNoTimeout: no call is slow. Above zero. Only with call_times.
+  Duration slow_call_from = std::chrono::milliseconds{100};
   RpcLimits limits{};
   Logger* logger = nullptr;
 };
