@@ -81,6 +81,10 @@ bool ByteConnection::send(Bytes bytes) noexcept {
   return true;
 }
 
+void ByteConnection::flush_soon() noexcept {
+  if (sending_ == Sending::kOpen && !is_over() && !blocked_) loop_.at_turn_end(*this);
+}
+
 void ByteConnection::resume_receiving() noexcept {
   if (!std::exchange(paused_, false) || is_over()) return;
   schedule_work();
@@ -202,16 +206,24 @@ void ByteConnection::peer_ended() {
 
 void ByteConnection::on_writable() {
   if (state_ != State::kOpen) return;
-  if (std::exchange(blocked_, false)) return flush();
+  if (std::exchange(blocked_, false)) {
+    if (let_sink_queue()) flush();
+    return;
+  }
   if (sending_ == Sending::kEnded && carrier_->all_left()) linger();
 }
 
 void ByteConnection::on_report_end() {
-  if (TurnEndHook::queued() && state_ == State::kOpen && queued_ != 0) flush();
+  if (TurnEndHook::queued() && state_ == State::kOpen && let_sink_queue() && queued_ != 0) flush();
 }
 
 void ByteConnection::on_turn_end() {
-  if (state_ == State::kOpen && !blocked_) flush();
+  if (state_ == State::kOpen && !blocked_ && let_sink_queue()) flush();
+}
+
+bool ByteConnection::let_sink_queue() {
+  if (sending_ == Sending::kOpen) sink_->before_flush();
+  return state_ == State::kOpen;
 }
 
 Moved ByteConnection::send_some() {

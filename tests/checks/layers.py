@@ -16,11 +16,11 @@ from project_files import ROOT, cpp_files, read
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 # These libraries stay behind our headers, except in the bindings that wrap exactly them.
-FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/)")
+FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/|nghttp2/)")
 BINDINGS = ("include/weft/detail/ucx/", "include/weft/detail/verbs/", "include/weft/detail/protobuf/",
             "include/weft/detail/fleet/protobuf/")
 # Headers of the front door (include/weft/x.hpp) that are of another layer than the one of their name, or weft.
-FRONT = {"asio": "adapters", "codec": "functions", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
+FRONT = {"asio": "adapters", "codec": "functions", "grpc": "calls/grpc", "sender": "adapters", "protobuf_fleet": "fleet/protobuf"}
 # Programs beside the layers, whose own headers are found below these folders.
 PROGRAMS = ("tools", "bench", "examples")
 

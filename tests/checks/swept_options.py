@@ -26,6 +26,7 @@ ELSEWHERE = {
     "ConnectOptions": "not public, and in the verbs binding: the device refuses them",
     "ContextOptions": "UCX binding: UCX refuses them",
     "EndpointOptions": "UCX binding: one mode and one function",
+    "GrpcOptions": "grpc_hostile_test has their extremes, where gRPC is built",
     "FrameLimits": "not public: RpcLimits make it",
     "Limits": "not public: RpcLimits make it",
     "ListenerOptions": "UCX binding: UCX refuses them",

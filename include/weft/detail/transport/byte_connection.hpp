@@ -35,6 +35,9 @@ class ByteSink {
   virtual std::size_t on_bytes(Bytes bytes) = 0;
   /// The peer sends nothing more. The sink calls finish() or close() now or later.
   virtual void on_peer_end() = 0;
+  /// Queued bytes are about to leave: a sink that keeps bytes until then queues them now. Comes after
+  /// ByteConnection::flush_soon(), or after bytes were queued.
+  virtual void before_flush() {}
   /// Queued bytes have left: none are queued now, or fewer than ByteConnection::kHighWater again.
   virtual void on_drained() = 0;
   /// The connection has ended; the last call. May destroy the connection.
@@ -68,6 +71,8 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   /// part of the bytes may be queued then, and the caller closes the connection. Bytes that are queued after
   /// finish() or close() are dropped.
   bool send(Bytes bytes) noexcept;
+  /// Calls ByteSink::before_flush() at the end of the turn, or when the carrier has room again.
+  void flush_soon() noexcept;
   std::size_t queued_bytes() const noexcept { return queued_; }
   bool has_room() const noexcept { return queued_ < kHighWater; }
 
@@ -134,6 +139,8 @@ class ByteConnection final : private CarrierOwner, private TurnEndHook, private 
   Moved send_some();
   void consume(std::size_t bytes) noexcept;
   void after_flush();
+  /// Lets the sink queue more. Returns false when that has ended the connection.
+  bool let_sink_queue();
   void linger();
   void end_if_due();
   void conclude();
