@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client for scripts and threads against a C++ server."""
+
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any, List
+
+import pytest
+import weft
+import weft.blocking
+
+
+def test_calls_return_results(url: str) -> None:
+    with weft.blocking.connect(url) as client:
+        assert client.call("math/add", 1, 2, timeout=5) == 3
+        assert client.call("echo/text", "x") == "x"
+        answer = client.call("attach", 1, attachment=b"abc" * 100_000, with_attachment=True)
+        assert bytes(answer.attachment) == b"bcd" * 100_000
+        landing = bytearray(3)
+        assert client.call("attach", 1, attachment=b"abc", into=landing).attachment_bytes == 3
+        assert landing == b"bcd"
+        with pytest.raises(TypeError, match=r"math/add: arguments\[0\]"):
+            client.call("math/add", "1", 2)
+        with pytest.raises(weft.RpcError, match="no luck") as failed:
+            client.call("fail", 10, "no luck", 0)
+        assert failed.value.code is weft.StatusCode.ABORTED
+
+
+def test_many_threads_call_at_once(url: str) -> None:
+    with weft.blocking.connect(url) as client:
+        wrong: List[Any] = []
+
+        def work(number: int) -> None:
+            for i in range(100):
+                if client.call("math/add", number, i) != number + i:
+                    wrong.append((number, i))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
+def test_a_waiting_call_lets_other_threads_run(url: str) -> None:
+    with weft.blocking.connect(url) as client:
+        errors: List[weft.RpcError] = []
+        began = threading.Event()
+
+        def wait() -> None:
+            began.set()
+            try:
+                client.call("wait")
+            except weft.RpcError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        began.wait()
+        assert client.call("math/add", 1, 2) == 3
+        client.close()
+        thread.join()
+        # It waited, or it had not begun when the client was closed.
+        assert not errors or errors[0].code is weft.StatusCode.CANCELLED
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            client.call("math/add", 1, 2)
+
+
+def test_streams_go_both_ways(url: str) -> None:
+    with weft.blocking.connect(url) as client:
+        assert list(client.stream("count", 100)) == list(range(1, 101))
+        for item in client.stream("count", 2_000_000_000):
+            if item == 3:
+                break
+        with client.open("sum") as numbers:
+            for i in range(100):
+                assert numbers.write(i)
+            assert numbers.result() == 4950
+        with client.open("echo/all") as both:
+            both.write((1, 2))
+            assert next(both) == {"x": 1.0, "y": 2.0}
+            both.end_writing()
+            assert list(both) == []
+
+
+INTERRUPTED = """
+import sys, weft.blocking
+client = weft.blocking.connect(sys.argv[1])
+client.call("nothing")
+print("waits", flush=True)
+try:
+    client.call("wait", attachment=bytearray(100_000))
+except KeyboardInterrupt:
+    print("interrupted", client.call("math/add", 1, 2), flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_waiting_call(url: str) -> None:
+    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, url], stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    assert program.stdout.readline() == "waits\n"
+    program.send_signal(signal.SIGINT)
+    out, _ = program.communicate(timeout=60)
+    # The signal may come before the call has begun; it ends the program then, or the call at its first look.
+    assert out in ("interrupted 3\n", "")
+    assert program.returncode in (0, 1, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("thread", ["", "threading.Thread(target=lambda: client.call('wait'), daemon=True).start()"])
+def test_a_program_ends_with_a_client_open(url: str, thread: str) -> None:
+    program = f"""
+import sys, threading, weft.blocking
+client = weft.blocking.connect(sys.argv[1])
+stream = client.stream("count", 1000)
+next(stream)
+{thread}
+print(client.call("math/add", 1, 2), flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "3\n" and done.returncode == 0, done.stderr
