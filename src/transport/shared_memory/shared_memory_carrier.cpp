@@ -19,7 +19,7 @@ namespace {
 
 // As for sockets: longer runs are copied once, from their place into the ring.
 constexpr std::size_t kLeaseBytesMin = 16 * 1024;
-// Measured with attachments of 256 KiB to 16 MiB: the heads of shorter pieces cost more than they gain.
+// The same as over TCP.
 constexpr std::size_t kLonePieceBytes = 1024 * 1024;
 
 constexpr Capabilities kCapabilities{.name = "shared memory",

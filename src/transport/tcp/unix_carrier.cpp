@@ -82,6 +82,8 @@ void UnixCarrier::take_in(msghdr& message) noexcept {
   if (unasked_ || cut) came_.clear();
 }
 
+// A user may have a bounded number of descriptors on their way, RLIMIT_NOFILE for each process. Beyond it the
+// bytes leave alone: the peer's end then lacks descriptors, and the base carrier goes on.
 Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
   if (in_child()) return Moved::failed(EPIPE);
   if (ahead_ > 0) return send_ahead(from.front());
@@ -103,6 +105,10 @@ Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
       return Moved::some(static_cast<std::size_t>(sent), false);
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Moved::blocked();
+    if (errno == ETOOMANYREFS) {
+      to_pass_.clear();
+      return TcpCarrier::send(from, 0);
+    }
     if (errno != EINTR) return Moved::failed(errno);
   }
 }

@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -111,6 +112,8 @@ int in_child(Work work) {
 }
 
 int code_without(int resource, rlim_t limit) {
+  // The sanitizer's first check of this object needs a descriptor.
+  static_cast<void>(std::generic_category().message(EMFILE));
   const rlimit low{limit, limit};
   if (::setrlimit(resource, &low) != 0) return 99;
   const auto memory = make_own_memory(kRing);
@@ -147,12 +150,16 @@ class Doorbells : public ::testing::Test {
   Rung rung_;
 };
 
-TEST_F(Doorbells, AreHeardEachTime) {
-  watch();
-  EXPECT_FALSE(is_heard());
-  for (int i = 0; i < 1000; ++i) {
-    ring(doorbell_);
-    ASSERT_TRUE(is_heard()) << i;
+TEST_F(Doorbells, AreHeardEachTimeByEpollAndByIoUring) {
+  for (const PollerKind poller : {PollerKind::kEpoll, PollerKind::kIoUring}) {
+    loop_->unwatch(rung_);
+    loop_ = Loop::create({.poller = poller}).value();
+    watch();
+    EXPECT_FALSE(is_heard());
+    for (int i = 0; i < 1000; ++i) {
+      ring(doorbell_);
+      ASSERT_TRUE(is_heard()) << i << " by " << to_string(loop_->poller_kind());
+    }
   }
 }
 

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -70,7 +72,9 @@ class UnixCarriers : public ::testing::Test {
     void on_failed(Status) override {}
   };
 
-  UnixCarriers() {
+  UnixCarriers() { connect(); }
+
+  void connect() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
     peer_ = Descriptor{ends[1]};
@@ -113,7 +117,7 @@ class UnixCarriers : public ::testing::Test {
     }
     return {text, count};
   }
-  void peer_sends(std::string_view text, const Descriptor& with) {
+  static bool send_with(const Descriptor& socket, std::string_view text, const Descriptor& with) {
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
     iovec piece{const_cast<char*>(text.data()), text.size()};
     msghdr message{};
@@ -127,7 +131,11 @@ class UnixCarriers : public ::testing::Test {
     part->cmsg_len = CMSG_LEN(sizeof(int));
     const int fd = with.get();
     std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
-    ASSERT_EQ(::sendmsg(peer_.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+           static_cast<ssize_t>(text.size());
+  }
+  void peer_sends(std::string_view text, const Descriptor& with) {
+    ASSERT_TRUE(send_with(peer_, text, with));
   }
   std::string receive() {
     std::string text(1000, '\0');
@@ -157,6 +165,35 @@ TEST_F(UnixCarriers, PassDescriptorsWithTheByteThatTheyBelongToHoweverMuchIsQueu
   EXPECT_EQ(peer_receives(), (std::pair<std::string, std::size_t>{"before", 0}));
   send("address, and more");
   EXPECT_EQ(peer_receives(), (std::pair<std::string, std::size_t>{"address, and more", 1}));
+}
+
+// The system bounds the descriptors that a user has on their way. A child takes a user of its own for that.
+TEST_F(UnixCarriers, SendBytesAloneWhereTheUserHasTooManyDescriptorsOnTheirWay) {
+  constexpr uid_t kUser = 54'322;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may change its user";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit few{64, 64};
+    if (::setresuid(kUser, kUser, kUser) != 0 || ::setrlimit(RLIMIT_NOFILE, &few) != 0) ::_exit(2);
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) ::_exit(3);
+    const Descriptor crowded{ends[0]};
+    const Descriptor reads_nothing{ends[1]};
+    while (send_with(crowded, "x", crowded)) {
+    }
+    if (errno != ETOOMANYREFS) ::_exit(4);
+    carrier_.reset();
+    loop_ = Loop::create().value();
+    connect();
+    Pipe pipe;
+    passing().pass(pipe.to_pass(), 0);
+    send("address");
+    const bool alone = peer_receives() == std::pair<std::string, std::size_t>{"address", 0};
+    ::_exit(alone && pipe.all_closed() && !HasFailure() ? 0 : 5);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "exit status " << WEXITSTATUS(status);
 }
 
 TEST_F(UnixCarriers, DropDescriptorsThatHaveNotLeftWhenOthersAreToBePassed) {
