@@ -115,12 +115,13 @@ void GrpcConnection::end_if_failed(const Status& why) noexcept {
   connection_.close(why);
 }
 
-// Behind a GOAWAY because of a violation, or when the last call of a stopping server has its answer.
+// After a GOAWAY because of a violation, after the peer's GOAWAY and its last answer, or after the last
+// answer of a server that stops.
 void GrpcConnection::end_if_over() {
   if (state_ == State::kEnding) return;
-  const bool is_broken = session_.is_over();
-  if (!is_broken && (state_ != State::kDraining || !calls_.are_done() || session_.has_output())) return;
-  if (is_broken) {
+  const bool is_over = session_.is_over();
+  if (!is_over && (state_ != State::kDraining || !calls_.are_done() || session_.has_output())) return;
+  if (is_over && !session_.breach().empty()) {
     failure_ = {StatusCode::kUnavailable, Layer::kTransport,
                 [this] { return std::string{"the peer broke HTTP/2: "}.append(session_.breach()); }};
   }

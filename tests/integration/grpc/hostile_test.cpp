@@ -500,6 +500,18 @@ TEST_F(GrpcFrames, AStopServesTheCallsThatAreOnTheirWay) {
   server_->wait();
 }
 
+TEST_F(GrpcFrames, AClientThatSaysGoawayGetsItsLastAnswers) {
+  start();
+  Raw client{url_};
+  client.call(1, "/grpc_probe.Probe/Hold", text_bytes("held"));
+  await(probe_.holding, 1);
+  client.send(Raw::frame(Raw::kGoaway, 0, 0, Raw::number(0) + Raw::number(0)));
+  probe_.may_go = true;
+  EXPECT_EQ(text_in(client.answer(1)), "held");
+  EXPECT_EQ(client.end(), -1);
+  expect_others_served();
+}
+
 TEST_F(GrpcFrames, APeerThatSaysHalfAPrefaceIsDropped) {
   ServerOptions options;
   options.limits.hello_timeout = 20ms;
