@@ -176,7 +176,7 @@ void SharedMemoryCarrier::on_ready(Readiness) {
 }
 
 void SharedMemoryCarrier::wake() noexcept {
-  if (is_awake()) return;
+  if (is_awake() || failed_) return;
   sleep_->awake();
   rings_->add_awake(*this);
 }
@@ -204,7 +204,12 @@ bool SharedMemoryCarrier::try_sleep() noexcept {
 }
 
 void SharedMemoryCarrier::report() {
-  if (reader_->peer_lies() || writer_->peer_lies()) return owner().on_failed(Status::of<kPeerLies>());
+  if (reader_->peer_lies() || writer_->peer_lies()) {
+    // Looked at no more: the owner may take its time, and a look would find the same each turn.
+    failed_ = true;
+    Member::unlink();
+    return owner().on_failed(Status::of<kPeerLies>());
+  }
   if (bring_up_ != nullptr && reader_->peer_is_up()) std::exchange(bring_up_, nullptr)->on_heard();
   if (!over_ && std::exchange(readable_, false)) owner().on_readable();
   if (!over_ && std::exchange(writable_, false)) owner().on_writable();

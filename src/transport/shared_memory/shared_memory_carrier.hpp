@@ -111,6 +111,8 @@ class SharedMemoryCarrier final : public CarrierEnd,
   bool wants_room_ = false;
   bool readable_ = false;
   bool writable_ = false;
+  /// The peer lied, and the owner knows it.
+  bool failed_ = false;
   bool over_ = false;
 };
 
