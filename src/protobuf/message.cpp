@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/protobuf/message.hpp"
 
+#include <execinfo.h>
 #include <google/protobuf/descriptor.h>
 
 #include <string>
@@ -10,6 +11,18 @@
 #include "weft/detail/protobuf/method.hpp"
 
 namespace weft::protobuf::detail {
+
+namespace {
+
+/// Loads the unwinder of the C library while there is memory. protobuf builds the type descriptors of a file
+/// inside std::call_once when the failure of a message first names them. Without memory an exception leaves
+/// pthread_once(), for which the C library loads its unwinder, and ends the process if it cannot.
+[[maybe_unused]] const int unwinder_frames = [] {
+  void* frame = nullptr;
+  return ::backtrace(&frame, 1);
+}();
+
+}  // namespace
 
 Status undecodable(const google::protobuf::Message& message, Bytes body) noexcept {
   return {StatusCode::kInvalidArgument, Layer::kCodec,

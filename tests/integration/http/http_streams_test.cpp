@@ -17,6 +17,7 @@
 #include <weft/weft.hpp>
 
 #include "integration/http/raw_http.hpp"
+#include "integration/rpc/picky_items.hpp"
 
 namespace http_streams_demo {
 
@@ -115,6 +116,23 @@ long total_of(weft::BlockingReader<int>& numbers) {
   return total;
 }
 
+// Readers that never ask how reading ended.
+using Picky = weft::testing::Picky;
+weft::Task<int> count_picky(weft::Reader<Picky>& items) {
+  int read = 0;
+  while (auto item = co_await items.next()) ++read;
+  co_return read;
+}
+int count_picky_blocking(weft::BlockingReader<Picky>& items) {
+  int read = 0;
+  while (items.next()) ++read;
+  return read;
+}
+weft::Stream<int> count_picky_on(weft::Reader<Picky>& items) {
+  int read = 0;
+  while (auto item = co_await items.next()) co_yield ++read;
+}
+
 }  // namespace http_streams_demo
 
 namespace weft::testing {
@@ -150,6 +168,7 @@ class HttpStreaming : public ::testing::Test {
     server_->register_handler<twice>();
     server_->register_handler<repeat>();
     server_->register_handler<total_of>({.blocking = true});
+    server_->register_handler<count_picky, count_picky_blocking, count_picky_on>();
     const Result<void> started = server_->start();
     ASSERT_TRUE(started.ok()) << started.status().to_string();
     url_ = server_->urls().front();
@@ -311,6 +330,27 @@ TEST_F(HttpStreaming, LinesThatAreNoItemsFailTheirCall) {
   for (int i = 0; i < 5000; ++i) lines += "1\n";
   RawHttp third{url_};
   EXPECT_EQ(third.call(path("sum"), lines).body, "5000");
+}
+
+TEST_F(HttpStreaming, AnItemThatItsTypeRefusesFailsTheCallWhateverItsHandlerReturns) {
+  start();
+  RawHttp client{url_};
+  for (const int fault : {kRefused, kThrows, kNoMemory}) {
+    const std::string lines = "[]\n0\n1\n" + std::to_string(fault) + "\n3\n4\n";
+    const int status = code_of(fault) == StatusCode::kResourceExhausted ? 429 : 400;
+    for (const char* const name : {"count_picky", "count_picky_blocking"}) {
+      const HttpAnswer failed = client.call(path(name), lines);
+      EXPECT_EQ(failed.status, status) << name;
+      EXPECT_THAT(failed.body, HasSubstr("an item of a stream")) << name;
+    }
+    EXPECT_EQ(client.call(path("count_picky_on"), lines).status, 200);
+    std::string ended;
+    for (std::string chunk = client.read_chunk(); !chunk.empty(); chunk = client.read_chunk()) ended += chunk;
+    EXPECT_THAT(ended, StartsWith("{\"item\":1}\n{\"item\":2}\n{\"error\":{"));
+    EXPECT_THAT(ended, HasSubstr("an item of a stream"));
+    expect_ok(client);
+  }
+  EXPECT_EQ(client.call(path("count_picky"), "[]\n0\n1\n2\n").body, "3");
 }
 
 TEST_F(HttpStreaming, ACallMayEndBeforeItsItems) {

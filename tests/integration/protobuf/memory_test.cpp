@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and missing memory: a call or a stream fails, the process and the connection go on, and no reader
 // takes the messages before a failure for all.
+#include <google/protobuf/timestamp.pb.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
+#include <string_view>
 
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
@@ -116,6 +120,26 @@ TEST_F(ProtobufMemory, AFailureThatHasNoMemoryForItsTextIsAFailure) {
   protobuf::detail::read_message(number, {}, incomplete);
   fail_allocations(0);
   EXPECT_EQ(incomplete.code(), StatusCode::kInvalidArgument);
+}
+
+/// protobuf builds the descriptors of a type when it is first named. The test runs in a process of its own,
+/// in which nothing has named this type, and no exception has loaded the unwinder of the C library.
+TEST(ProtobufMemoryDeathTest, TheFirstFailureOfATypeIsAFailureWithoutMemory) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto read = [] {
+    const MallocsFailToo each_kind;
+    google::protobuf::Timestamp message;
+    Status failure;
+    fail_allocations(1, kForEver);
+    protobuf::detail::read_answer(message, bytes_of("\x08\xff"), failure);
+    fail_allocations(0);
+    Status again;
+    protobuf::detail::read_answer(message, bytes_of("\x08\xff"), again);
+    const bool is_named = again.message().find("google.protobuf.Timestamp") != std::string_view::npos;
+    std::exit(!failure.ok() && is_named ? 7 : 1);
+  };
+  EXPECT_EXIT(read(), ::testing::ExitedWithCode(7), "");
 }
 
 TEST_F(ProtobufMemory, AServiceWithoutMemoryForAMessageFailsTheCall) {

@@ -190,6 +190,22 @@ TEST(Aggregates, AreRefusedInWordsAlsoBehindAnId) {
   static_assert(encode_problem<LongArrayBehindId> == Problem::kUncounted);
 }
 
+// Hooks without one of their parts. Each type has a number that nobody sees.
+template <int>
+class Hidden {
+ public:
+  Hidden() = default;
+
+ private:
+  int number_ = 0;
+};
+using WithoutWire = Hidden<0>;
+using WithoutFromWire = Hidden<1>;
+using WithoutToWire = Hidden<2>;
+using WithMember = Hidden<3>;
+using WithPrivate = Hidden<4>;
+using WithoutSize = Hidden<5>;
+
 struct TaggedString : std::string {
   bool tag = false;
 };
@@ -251,5 +267,67 @@ static_assert(!FillsObject<FillsACopy, Opaque> && !SendsWholeNumber<SendsTooMuch
 static_assert(!DecodesObject<DecodesACopy, Opaque>);
 static_assert(!std::is_copy_constructible_v<detail::Sizer> && !std::is_copy_constructible_v<detail::Encoder>);
 static_assert(!std::is_copy_constructible_v<detail::Decoder>);
+
+}  // namespace weft::testing::aggregates
+
+using weft::testing::aggregates::WithMember;
+using weft::testing::aggregates::WithoutFromWire;
+using weft::testing::aggregates::WithoutSize;
+using weft::testing::aggregates::WithoutToWire;
+using weft::testing::aggregates::WithoutWire;
+using weft::testing::aggregates::WithPrivate;
+
+template <>
+struct weft::CodecTraits<WithoutWire> {
+  static int to_wire(const WithoutWire&) { return 0; }
+  static bool from_wire(int, WithoutWire&) { return true; }
+};
+template <>
+struct weft::CodecTraits<WithoutFromWire> {
+  using Wire = int;
+  static int to_wire(const WithoutFromWire&) { return 0; }
+};
+template <>
+struct weft::CodecTraits<WithoutToWire> {
+  using Wire = int;
+  static bool from_wire(int, WithoutToWire&) { return true; }
+};
+template <>
+struct weft::CodecTraits<WithMember> {
+  using Wire = int;
+  int to_wire(const WithMember&) const { return 0; }
+  bool from_wire(int, WithMember&) const { return true; }
+};
+template <>
+struct weft::CodecTraits<WithPrivate> {
+ private:
+  using Wire = int;
+  static int to_wire(const WithPrivate&) { return 0; }
+  static bool from_wire(int, WithPrivate&) { return true; }
+};
+template <>
+struct weft::CodecTraits<WithoutSize> {
+  static void encoded_size(auto& size, const WithoutSize&) { size.add(1); }
+  static void encode(auto& to, const WithoutSize&) { to.write(1); }
+  static bool decode(auto&, WithoutSize&) { return true; }
+  static constexpr void append_schema(auto& to) { to.put("hidden"); }
+};
+
+namespace weft::testing::aggregates {
+
+TEST(Hooks, WithoutOneOfTheirPartsAreRefusedInWords) {
+  using detail::codec_detail::decode_problem;
+  using detail::codec_detail::encode_problem;
+  using detail::codec_detail::Problem;
+  static_assert(encode_problem<WithoutWire> == Problem::kTraitsLackPart);
+  static_assert(encode_problem<WithoutFromWire> == Problem::kNone);
+  static_assert(decode_problem<WithoutFromWire> == Problem::kTraitsLackPart);
+  static_assert(encode_problem<WithoutToWire> == Problem::kTraitsLackPart);
+  static_assert(decode_problem<WithoutToWire> == Problem::kNone);
+  static_assert(encode_problem<WithMember> == Problem::kTraitsLackPart);
+  static_assert(encode_problem<WithPrivate> == Problem::kTraitsLackPart);
+  static_assert(encode_problem<WithoutSize> == Problem::kTraitsLackPart);
+  static_assert(encode_problem<std::vector<WithMember>> == Problem::kTraitsLackPart);
+}
 
 }  // namespace weft::testing::aggregates

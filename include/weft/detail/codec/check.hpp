@@ -32,6 +32,7 @@ enum class Problem : unsigned char {
   kFixedSpan,
   kConst,
   kNoDefault,
+  kTraitsLackPart,
 };
 
 enum class Direction : unsigned char { kEncode, kDecode };
@@ -95,6 +96,17 @@ consteval Problem creation_problem() {
     return Problem::kNoDefault;
   else
     return Problem::kNone;
+}
+
+/// Says whether the CodecTraits of `T` with a stand-in have the function for this direction.
+template <typename T, Direction kDirection, typename Traits = CodecTraits<T>>
+consteval bool converts() {
+  if constexpr (kDirection == Direction::kEncode)
+    return requires(const T& value) { static_cast<const typename Traits::Wire&>(Traits::to_wire(value)); };
+  else
+    return requires(typename Traits::Wire& wire, T& out) {
+      static_cast<bool>(Traits::from_wire(static_cast<typename Traits::Wire&&>(wire), out));
+    };
 }
 
 /// A map or set that is decoded compares and hashes its keys by objects that it makes itself.
@@ -174,10 +186,14 @@ consteval Problem find_problem() {
         return Elements::all(Types<typename T::value_type>{});
     } else if constexpr (kKind == Kind::kUserWire) {
       constexpr Problem kCreation = creation_problem<typename CodecTraits<T>::Wire, kDirection>();
-      if constexpr (kCreation != Problem::kNone)
+      if constexpr (!converts<T, kDirection>())
+        return Problem::kTraitsLackPart;
+      else if constexpr (kCreation != Problem::kNone)
         return kCreation;
       else
         return Elements::all(Types<typename CodecTraits<T>::Wire>{});
+    } else if constexpr (kKind == Kind::kUser) {
+      return requires { CodecTraits<T>::kMinEncodedSize; } ? Problem::kNone : Problem::kTraitsLackPart;
     } else if constexpr (kKind == Kind::kView) {
       constexpr Problem kElements =
           Check<Direction::kEncode, true, T, Seen...>::all(Types<typename T::value_type>{});
@@ -316,6 +332,10 @@ consteval bool explain() {
       kProblem != Problem::kNoDefault,
       "weft cannot decode this type: what is inside a container, an optional or a pointer must be default "
       "constructible");
+  static_assert(
+      kProblem != Problem::kTraitsLackPart,
+      "weft cannot encode this type: its CodecTraits lacks a public static member; it needs Wire, to_wire() "
+      "and from_wire(), or kMinEncodedSize, encoded_size(), encode(), decode() and append_schema()");
   return kProblem == Problem::kNone;
 }
 

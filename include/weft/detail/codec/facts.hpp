@@ -144,7 +144,10 @@ consteval Facts find_facts() {
     all.bytewise = false;
     return all;
   } else if constexpr (kKind == Kind::kUser) {
-    return {kNotFixed, 1, CodecTraits<T>::kMinEncodedSize, 0, false, false};
+    if constexpr (requires { CodecTraits<T>::kMinEncodedSize; })
+      return {kNotFixed, 1, CodecTraits<T>::kMinEncodedSize, 0, false, false};
+    else
+      return {};
   } else if constexpr (kKind == Kind::kOptional || kKind == Kind::kUnique || kKind == Kind::kVariant ||
                        kKind == Kind::kResult || kKind == Kind::kExpected) {
     return {kNotFixed, 1, 1, 0, false, false};

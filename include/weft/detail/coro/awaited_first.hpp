@@ -58,11 +58,11 @@ template <typename Awaited>
 struct AwaitedBefore : AwaitedFirst {
   // NOLINTBEGIN(google-explicit-constructor)
   operator Awaited() {
-    AwaitedFirst::refuse<Awaited>();
+    static_cast<void>(AwaitedFirst::refuse<Awaited>());
     std::abort();
   }
   operator typename ValueInside<Awaited>::Type() {
-    AwaitedFirst::refuse<Awaited>();
+    static_cast<void>(AwaitedFirst::refuse<Awaited>());
     std::abort();
   }
   // NOLINTEND(google-explicit-constructor)

@@ -12,6 +12,12 @@ namespace weft {
 
 namespace detail {
 
+/// Made from a string literal in angle brackets.
+struct QuotedName {
+  template <std::size_t kLetters>
+  consteval QuotedName(const char (&)[kLetters]) {}  // NOLINT(google-explicit-constructor)
+};
+
 /// Gives a class that has register_method() the registration of functions: a server, or a client whose server
 /// calls it. When that may be done, and on which thread, the class says.
 template <typename Derived>
@@ -28,9 +34,14 @@ class FunctionServer {
   /// Registers member functions with their object, which must outlive this:
   /// `register_handler<&Store::get, &Store::put>(&store)`.
   template <auto... M, typename Object>
-    requires(sizeof...(M) > 0)
-  void register_handler(Object* object, const HandlerOptions& options = {}) {
-    (register_member<M>(object, options), ...);
+    requires(sizeof...(M) > 0 && !std::is_same_v<std::remove_cvref_t<Object>, HandlerOptions>)
+  void register_handler(Object&& object, const HandlerOptions& options = {}) {
+    constexpr bool kIsPointer = std::is_pointer_v<std::remove_cvref_t<Object>>;
+    static_assert(kIsPointer,
+                  "weft cannot serve this handler: an object is given by its address, as in "
+                  "register_handler<&T::function>(&object), and a lambda with its name, as in "
+                  "register_handler(\"name\", [](int number) { ... })");
+    if constexpr (kIsPointer) (register_member<M>(object, options), ...);
   }
 
   /// Registers a lambda or another function object under a name, for clients that call
@@ -52,13 +63,13 @@ class FunctionServer {
     }
   }
 
-  /// Refuses one without a name.
-  template <typename F>
-    requires FunctionObject<F>
+  /// Refuses a handler without a name, and a name in angle brackets.
+  template <QuotedName = "", typename F>
   void register_handler(F&&, const HandlerOptions& = {}) {
     static_assert(has_a_name<F>,
                   "weft cannot serve this handler: a lambda or another object has no name, so give it one: "
-                  "register_handler(\"name\", [](int number) { ... })");
+                  "register_handler(\"name\", [](int number) { ... }); only a function stands in angle "
+                  "brackets: register_handler<function>()");
   }
 
  private:

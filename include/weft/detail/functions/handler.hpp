@@ -456,8 +456,9 @@ consteval bool explain_handler() {
     return false;
   } else if constexpr (!explain_parameters<MethodTraits<M>>(typename MethodTraits<M>::AsDeclared{})) {
     return false;
-  } else if constexpr (!explain_types(typename MethodTraits<M>::Arguments{},
-                                      decltype(result_types<typename MethodTraits<M>::Result>()){})) {
+  } else if constexpr (!explain_types<MethodTraits<M>>(
+                           typename MethodTraits<M>::Arguments{},
+                           decltype(result_types<typename MethodTraits<M>::Result>()){})) {
     return false;
   } else if constexpr (!explain_decoded(static_cast<typename MethodTraits<M>::Arguments::Tuple*>(nullptr))) {
     return false;

@@ -248,10 +248,18 @@ struct MethodTraits<M> : MethodTraits<F> {};
 template <auto M>
 concept Callable = requires { typename MethodTraits<M>::Arguments; };
 
-template <typename... Arguments, typename... Results>
+/// Problem of the items of a stream; `void` stands for no items.
+template <typename Item>
+inline constexpr codec_detail::Problem item_problem = codec_detail::encode_problem<Item>;
+template <>
+inline constexpr codec_detail::Problem item_problem<void> = codec_detail::Problem::kNone;
+
+template <typename Traits, typename... Arguments, typename... Results>
 consteval bool explain_types(TypeList<Arguments...>, codec_detail::Types<Results...>) {
   return (codec_detail::explain<codec_detail::encode_problem<Arguments>>() && ...) &&
-         (codec_detail::explain<codec_detail::encode_problem<Results>>() && ...);
+         (codec_detail::explain<codec_detail::encode_problem<Results>>() && ...) &&
+         codec_detail::explain<item_problem<typename Traits::Reads>>() &&
+         codec_detail::explain<item_problem<typename Traits::Writes>>();
 }
 
 /// These fail to compile with the reason in words when `M` cannot be called, or types of it cannot be
@@ -273,8 +281,8 @@ consteval bool explain_callable() {
 }
 template <auto M>
 consteval bool explain_types_of() {
-  return explain_types(typename MethodTraits<M>::Arguments{},
-                       decltype(result_types<typename MethodTraits<M>::Result>()){});
+  return explain_types<MethodTraits<M>>(typename MethodTraits<M>::Arguments{},
+                                        decltype(result_types<typename MethodTraits<M>::Result>()){});
 }
 
 template <auto M>
