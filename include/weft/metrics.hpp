@@ -15,7 +15,9 @@
 namespace weft {
 
 struct ClientStats;
+struct PoolStats;
 struct ServerStats;
+struct TlsStats;
 
 /// Text format of a page of metrics.
 enum class MetricsFormat : std::uint8_t {
@@ -47,6 +49,11 @@ class MetricsPage {
   void add(const ServerStats& stats);
   /// Adds the counters of a client with the label `target`, which differs among the clients of a page.
   void add(const ClientStats& stats, std::string_view target);
+  /// The same for a pool of connections.
+  void add(const PoolStats& stats, std::string_view target);
+  /// Adds the counters of TLS with the label `credentials`, which differs among the credentials of a page,
+  /// such as "server".
+  void add(const TlsStats& stats, std::string_view credentials);
   /// Returns the text of everything that was added.
   std::string text() const;
 

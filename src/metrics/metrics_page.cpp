@@ -8,7 +8,9 @@
 
 #include "metrics/label_text.hpp"
 #include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
 #include "weft/detail/calls/server/server_options.hpp"
+#include "weft/detail/transport/tls_stats.hpp"
 #include "weft/metrics.hpp"
 
 namespace weft {
@@ -307,6 +309,72 @@ void put_loops(Writer& out, const std::vector<LoopStats>& loops) {
   put("weft_loop_reports", "Events of descriptors.", [](const LoopStats& loop) { return loop.reports; });
 }
 
+/// Counters that a client and a pool have in common.
+struct ClientCounts {
+  std::size_t in_flight = 0;
+  std::size_t waiting = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t late_answers = 0;
+  std::uint64_t connects = 0;
+  std::uint64_t connect_failures = 0;
+};
+
+void put_client(Writer& out, const ClientCounts& counts, const ConnectionStats& traffic,
+                std::string_view target) {
+  const Labels labels = Labels{}.add("target", target);
+  out.gauge("weft_client_calls_in_flight", "Calls that were sent and not answered.")
+      .put(labels, std::uint64_t{counts.in_flight});
+  out.gauge("weft_client_calls_waiting", "Calls that wait for a connection or for room.")
+      .put(labels, std::uint64_t{counts.waiting});
+  out.counter("weft_client_calls", "Requests that were queued.").put(labels, counts.calls);
+  out.counter("weft_client_late_answers", "Answers to calls that had ended.")
+      .put(labels, counts.late_answers);
+  out.counter("weft_client_connects", "Connections that came up.").put(labels, counts.connects);
+  out.counter("weft_client_connect_failures", "Attempts to connect that failed.")
+      .put(labels, counts.connect_failures);
+  put_traffic(out, traffic, Labels{}.add("side", "client").add("target", target));
+}
+
+void put_pool(Writer& out, const PoolStats& stats, std::string_view target) {
+  const auto labels = [target](std::string_view name, std::string_view value) {
+    return Labels{}.add("target", target).add(name, value);
+  };
+  const std::size_t free = stats.connections - std::min(stats.connections_busy, stats.connections);
+  out.gauge("weft_pool_connections", "Connections of a pool, by their state.")
+      .put(labels("state", "busy"), std::uint64_t{stats.connections_busy})
+      .put(labels("state", "free"), std::uint64_t{free})
+      .put(labels("state", "making"), std::uint64_t{stats.connections_making})
+      .put(labels("state", "leaving"), std::uint64_t{stats.connections_leaving});
+  out.counter("weft_pool_connections_ended", "Connections of a pool that have ended, by the reason.")
+      .put(labels("reason", "lost"), stats.connections_lost)
+      .put(labels("reason", "idle"), stats.connections_idle)
+      .put(labels("reason", "renewed"), stats.connections_renewed);
+  const Labels of_target = Labels{}.add("target", target);
+  out.counter("weft_pool_waits", "Calls that had to wait for a connection or for room.")
+      .put(of_target, stats.waits);
+  out.counter("weft_pool_retries", "Repetitions of calls whose connection was lost.")
+      .put(of_target, stats.retries);
+  out.counter("weft_pool_retries_refused", "Repetitions that the retry budget did not allow.")
+      .put(of_target, stats.retries_refused);
+}
+
+void put_handshakes(Writer& out, const TlsStats& stats, std::string_view credentials) {
+  out.counter("weft_tls_handshakes", "Handshakes of TLS that have ended, by their outcome.");
+  const auto put = [&](std::string_view outcome, std::uint64_t count) {
+    out.put(Labels{}.add("credentials", credentials).add("outcome", outcome), count);
+  };
+  put("done", stats.handshakes);
+  put("not_tls", stats.not_tls);
+  put("certificates_refused", stats.certificates_refused);
+  put("nothing_common", stats.nothing_common);
+  put("broken", stats.broken);
+  put("lost", stats.lost);
+  put("late", stats.late);
+  put("pushed_out", stats.pushed_out);
+  put("over_rate", stats.over_rate);
+  put("out_of_memory", stats.out_of_memory);
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -352,17 +420,32 @@ void MetricsPage::add(const ServerStats& stats) {
 
 void MetricsPage::add(const ClientStats& stats, std::string_view target) {
   Writer out{families_};
-  const Labels labels = Labels{}.add("target", target);
-  out.gauge("weft_client_calls_in_flight", "Calls that were sent and not answered.")
-      .put(labels, std::uint64_t{stats.calls_in_flight});
-  out.gauge("weft_client_calls_waiting", "Calls that wait for a connection or for room.")
-      .put(labels, std::uint64_t{stats.calls_waiting});
-  out.counter("weft_client_calls", "Requests that were queued.").put(labels, stats.calls);
-  out.counter("weft_client_late_answers", "Answers to calls that had ended.").put(labels, stats.late_answers);
-  out.counter("weft_client_connects", "Connections that came up.").put(labels, stats.connections);
-  out.counter("weft_client_connect_failures", "Attempts to connect that failed.")
-      .put(labels, stats.connect_failures);
-  put_traffic(out, stats.traffic, Labels{}.add("side", "client").add("target", target));
+  put_client(out,
+             {stats.calls_in_flight, stats.calls_waiting, stats.calls, stats.late_answers, stats.connections,
+              stats.connect_failures},
+             stats.traffic, target);
+}
+
+void MetricsPage::add(const PoolStats& stats, std::string_view target) {
+  Writer out{families_};
+  put_client(out,
+             {stats.calls_in_flight, stats.calls_waiting, stats.calls, stats.late_answers, stats.connects,
+              stats.connect_failures},
+             stats.traffic, target);
+  put_pool(out, stats, target);
+}
+
+void MetricsPage::add(const TlsStats& stats, std::string_view credentials) {
+  Writer out{families_};
+  put_handshakes(out, stats, credentials);
+  const Labels labels = Labels{}.add("credentials", credentials);
+  out.counter("weft_tls_resumed_handshakes", "Handshakes without certificates, of a session before.")
+      .put(labels, stats.resumed);
+  out.counter("weft_tls_plain_connections", "Peers without TLS that were served.").put(labels, stats.plain);
+  out.counter("weft_tls_reloads", "Times that changed files were read again.").put(labels, stats.reloads);
+  out.counter("weft_tls_reload_failures",
+              "Times that changed files were not good, and the last good ones stayed.")
+      .put(labels, stats.reloads_failed);
 }
 
 std::string MetricsPage::text() const {

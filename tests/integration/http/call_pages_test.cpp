@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of slow and failed calls, on a clock that only the handlers and the tests move.
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -26,6 +27,11 @@ Task<int> work_later(int milliseconds) {
   [[maybe_unused]] const Result<void> slept = co_await sleep_for(7ms);
   co_return work(milliseconds);
 }
+Task<std::string> long_text(int bytes) {
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(2ms);
+  co_return std::string(static_cast<std::size_t>(bytes), 'x');
+}
+
 /// The clock is made before the loop that reads it.
 class ClockFirst {
  protected:
@@ -40,12 +46,14 @@ class CallPages : private ClockFirst, public RpcTest {
     options.protocols = {http()};
     if (options.slow_call_from == ServerOptions{}.slow_call_from) options.slow_call_from = 5ms;
     server_ = &serve_here(std::move(options), [](Server& server) {
-      server.register_handler<method<work, "work">, method<work_later, "work_later">>();
+      server.register_handler<method<work, "work">, method<work_later, "work_later">,
+                              method<long_text, "long_text">>();
     });
     client_ = &client(*server_);
     connect(*client_).value();
   }
   Client& calls() { return *client_; }
+  const Server& server() const { return *server_; }
   ManualClock& clock() { return clock_; }
   Json samples() {
     RawHttp http{server_->urls().front()};
@@ -108,6 +116,33 @@ TEST_F(CallPages, ShowTheTimeOfACoroutine) {
   EXPECT_EQ(page["slow"][0]["duration_us"], 8000);
   EXPECT_EQ(page["slow"][0]["ran_us"], 8000);
   EXPECT_EQ(page["slow"][0]["stream"], false);
+}
+
+TEST_F(CallPages, ShowTheTimeThatAnAnswerWaitedForRoom) {
+  start();
+  const std::unique_ptr<Loop> other = Loop::create({.clock = &clock()}).value();
+  Client reader{*other, {.connect = server().urls().front()}};
+  std::vector<Call<std::string>> texts;
+  for (int i = 0; i < 8; ++i) texts.push_back(reader.start<method<long_text, "long_text">>(4 << 20));
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    other->run_once(0ms);
+    return server().stats().calls_running == 8;
+  }));
+  // The reader does not read now. The first answers fill the socket and the queue of the connection.
+  clock().advance(2ms);
+  loop().run_until_idle();
+  ASSERT_LT(server().stats().methods.at(2).answered, 8u);
+  clock().advance(50ms);
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    other->run_once(0ms);
+    return server().stats().methods.at(2).answered == 8;
+  }));
+  const Json page = samples();
+  ASSERT_EQ(page["slow"].size(), 1u);
+  EXPECT_EQ(page["slow"][0]["method"], "long_text");
+  EXPECT_EQ(page["slow"][0]["duration_us"], 52'000);
+  EXPECT_EQ(page["slow"][0]["ran_us"], 2000);
+  EXPECT_EQ(page["slow"][0]["sending_us"], 50'000);
 }
 
 TEST_F(CallPages, ShowWhyACallFailedAndWhoCalled) {

@@ -63,6 +63,8 @@ TEST_F(Metrics, ArePassedByPromtool) {
   MetricsPage page{MetricsFormat::kPrometheus};
   page.add(used_server().stats());
   page.add(ClientStats{}, "tcp://\"quoted\":1");
+  page.add(PoolStats{}, "tcp://pool:1");
+  page.add(TlsStats{}, "server");
   const std::string file = ::testing::TempDir() + "metrics_" + std::to_string(::getpid()) + ".txt";
   std::ofstream{file} << page.text();
   std::FILE* const output = ::popen(("promtool check metrics < " + file + " 2>&1").c_str(), "r");

@@ -9,7 +9,9 @@
 
 #include "metrics/label_text.hpp"
 #include "weft/detail/calls/client/client_options.hpp"
+#include "weft/detail/calls/client/pool_options.hpp"
 #include "weft/detail/calls/server/server_options.hpp"
+#include "weft/detail/transport/tls_stats.hpp"
 #include "weft/metrics.hpp"
 
 namespace weft::metrics_page_tests {
@@ -139,6 +141,10 @@ TEST(MetricsPage, HasEachMetricAndEachSeriesOnce) {
     page.add(stats);
     page.add(of_client, "tcp://one:1");
     page.add(of_client, "tcp://two:2");
+    page.add(PoolStats{}, "tcp://three:3");
+    page.add(PoolStats{}, "tcp://four:4");
+    page.add(TlsStats{}, "server");
+    page.add(TlsStats{}, "clients");
     std::set<std::string> series;
     std::set<std::string> metrics;
     for (const std::string& line : lines_of(page.text())) {
@@ -153,6 +159,63 @@ TEST(MetricsPage, HasEachMetricAndEachSeriesOnce) {
     EXPECT_TRUE(series.contains("weft_client_calls_total{target=\"tcp://two:2\"}"));
     EXPECT_TRUE(series.contains("weft_loop_busy_seconds_total{loop=\"2\"}"));
     EXPECT_TRUE(series.contains("weft_server_refusals_total{reason=\"unknown_method\"}"));
+  }
+}
+
+TEST(MetricsPage, ShowsTheConnectionsOfAPoolByTheirState) {
+  PoolStats stats;
+  stats.connections = 5;
+  stats.connections_busy = 2;
+  stats.connections_making = 1;
+  stats.connections_leaving = 4;
+  stats.connections_lost = 6;
+  stats.connections_idle = 7;
+  stats.connections_renewed = 8;
+  stats.connects = 9;
+  stats.retries = 10;
+  stats.calls = 11;
+  stats.traffic.bytes_sent = 12;
+  MetricsPage page{MetricsFormat::kPrometheus};
+  page.add(stats, "tcp://a:1");
+  const std::string text = page.text();
+  EXPECT_EQ(metric(text, "weft_pool_connections"),
+            "# HELP weft_pool_connections Connections of a pool, by their state.\n"
+            "# TYPE weft_pool_connections gauge\n"
+            "weft_pool_connections{target=\"tcp://a:1\",state=\"busy\"} 2\n"
+            "weft_pool_connections{target=\"tcp://a:1\",state=\"free\"} 3\n"
+            "weft_pool_connections{target=\"tcp://a:1\",state=\"making\"} 1\n"
+            "weft_pool_connections{target=\"tcp://a:1\",state=\"leaving\"} 4\n");
+  EXPECT_EQ(metric(text, "weft_pool_connections_ended_total"),
+            "# HELP weft_pool_connections_ended_total Connections of a pool that have ended, by the reason.\n"
+            "# TYPE weft_pool_connections_ended_total counter\n"
+            "weft_pool_connections_ended_total{target=\"tcp://a:1\",reason=\"lost\"} 6\n"
+            "weft_pool_connections_ended_total{target=\"tcp://a:1\",reason=\"idle\"} 7\n"
+            "weft_pool_connections_ended_total{target=\"tcp://a:1\",reason=\"renewed\"} 8\n");
+  for (const char* line : {"weft_client_connects_total{target=\"tcp://a:1\"} 9\n",
+                           "weft_pool_retries_total{target=\"tcp://a:1\"} 10\n",
+                           "weft_client_calls_total{target=\"tcp://a:1\"} 11\n",
+                           "weft_transport_sent_bytes_total{side=\"client\",target=\"tcp://a:1\"} 12\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+}
+
+TEST(MetricsPage, ShowsHandshakesByTheirOutcome) {
+  TlsStats stats;
+  stats.handshakes = 1;
+  stats.resumed = 2;
+  stats.certificates_refused = 3;
+  stats.out_of_memory = 4;
+  stats.reloads_failed = 5;
+  MetricsPage page{MetricsFormat::kPrometheus};
+  page.add(stats, "server");
+  const std::string text = page.text();
+  for (const char* line :
+       {"weft_tls_handshakes_total{credentials=\"server\",outcome=\"done\"} 1\n",
+        "weft_tls_handshakes_total{credentials=\"server\",outcome=\"certificates_refused\"} 3\n",
+        "weft_tls_handshakes_total{credentials=\"server\",outcome=\"out_of_memory\"} 4\n",
+        "weft_tls_resumed_handshakes_total{credentials=\"server\"} 2\n",
+        "weft_tls_reload_failures_total{credentials=\"server\"} 5\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
   }
 }
 
