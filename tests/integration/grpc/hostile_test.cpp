@@ -528,7 +528,7 @@ TEST_F(GrpcFrames, APeerThatSaysHalfAPrefaceIsDropped) {
 
 TEST_F(GrpcFrames, APeerThatAnswersNoPingIsDropped) {
   ServerOptions options;
-  options.limits.ping_interval = 20ms;
+  options.limits.ping_interval = 100ms;
   start(std::move(options));
   Raw client{url_};
   expect_good(client, 1);
