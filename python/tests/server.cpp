@@ -50,9 +50,11 @@ struct Everything {
   weft::Result<int> outcome = 0;
 };
 
+std::atomic<int> waiting = 0;
 std::atomic<int> cancelled = 0;
 
 weft::Task<weft::Result<void>> wait_for_ever(weft::CallContext&) {
+  ++waiting;
   const auto slept = co_await weft::sleep_for(std::chrono::hours{1});
   if (!slept.ok()) ++cancelled;
   co_return slept;
@@ -101,6 +103,7 @@ int main() {
   server.register_handler("echo/everything", [](const Everything& all) { return all; });
   server.register_handler("nothing", [] {});
   server.register_handler<weft::method<&wait_for_ever, "wait">>();
+  server.register_handler("waiting", [] { return waiting.load(); });
   server.register_handler("cancelled", [] { return cancelled.load(); });
   server.register_handler<weft::method<&count, "count">>();
   server.register_handler<weft::method<&sum, "sum">>();

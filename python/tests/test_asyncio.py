@@ -307,6 +307,14 @@ def test_a_lost_server_fails_calls_and_is_called_again(own_server: Any) -> None:
     run(own_server.url, work)
 
 
+def test_a_client_belongs_to_one_loop(url: str) -> None:
+    client = weft.connect(url)
+    assert asyncio.run(client.call("math/add", 1, 2)) == 3
+    with pytest.raises(RuntimeError, match="another asyncio loop"):
+        asyncio.run(client.call("math/add", 1, 2))
+    asyncio.run(client.close())
+
+
 def test_functions_are_listed(url: str) -> None:
     async def work(client: weft.Client) -> None:
         methods = {method.name: method for method in await client.methods()}

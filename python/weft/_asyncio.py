@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from types import TracebackType
 from typing import Any, AsyncIterator, Dict, List, Optional, Type
 
@@ -79,6 +80,7 @@ class Client:
         self._core = _core.DrivenClient(url, **options)
         self._methods: Dict[str, _core.Method] = {}
         self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._pid = os.getpid()
 
     async def __aenter__(self) -> "Client":
         self._attach()
@@ -91,9 +93,9 @@ class Client:
 
     async def close(self) -> None:
         """Ends all calls with CANCELLED, and the connection."""
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._core.fileno())
-            self._loop = None
+        self._loop = None
         self._core.close()
         write_log(self._core.take_log())
 
@@ -170,18 +172,27 @@ class Client:
         return method
 
     def _attach(self) -> asyncio.AbstractEventLoop:
-        """The running loop, which turns the client's own from now on."""
+        """The running loop, which turns the client's own from the first call on."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            # asyncio says the same in a child of fork, although the loop runs there.
+            if os.getpid() != self._pid:
+                raise RuntimeError("the client was made before a fork: make another one in the child") from None
+            raise
         if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._loop.add_reader(self._core.fileno(), self._turn)
-        return self._loop
+            self._loop = loop
+            loop.add_reader(self._core.fileno(), self._turn)
+        elif self._loop is not loop:
+            raise RuntimeError("the client belongs to another asyncio loop: make one in each loop")
+        return loop
 
     def _turn(self) -> None:
         if self._core.turn():
             write_log(self._core.take_log())
 
     async def _run(self, begin: Any, *given: Any) -> Any:
-        future = (self._loop or self._attach()).create_future()
+        future = self._attach().create_future()
         number = begin(future, *given)
         try:
             return await future

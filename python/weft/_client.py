@@ -91,7 +91,7 @@ def build(kind: Any, value: Any) -> Any:
     """`value`, which was decoded, as the type `kind`: dataclasses, and lists, tuples, dicts and optionals of them."""
     if kind is None or kind is Any or value is None:
         return value
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
         hints = typing.get_type_hints(kind)
         fields = {each.name for each in dataclasses.fields(kind) if each.init}
         return kind(**{name: build(hints[name], its) for name, its in value.items() if name in fields})

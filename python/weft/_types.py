@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 from typing import Any, NamedTuple, Optional
@@ -77,14 +78,16 @@ class RpcError(Exception):
         return f"{self.code.name}{where}: {self.message}"
 
 
-class Variant(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Variant:
     """A value of a std::variant: the number of its alternative, and the alternative's value."""
 
     index: int
     value: Any
 
 
-class Outcome(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Outcome:
     """A weft::Result or a std::expected inside of a message: a value, or an error (an RpcError for a Result)."""
 
     ok: bool
