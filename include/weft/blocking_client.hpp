@@ -30,7 +30,7 @@ namespace weft {
 /// Like a Client it can serve: the server may call the functions that were registered before the first call.
 /// Register them on any thread except the client's own. Handlers run on the client's thread and block its
 /// calls until they return. A Reply that a handler passed on must be used or dropped before the client is
-/// destroyed.
+/// destroyed. A handler may destroy the client; the client's thread then ends after its turn.
 class BlockingClient final : public detail::BlockingCalls<BlockingClient>,
                              public detail::FunctionServer<BlockingClient> {
  public:

@@ -38,8 +38,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROUPS = {
     "session": r"src/calls/\w+/(session|session_streams|standing_end|requests_\w+|calls_in|calls_out|call_timeouts)\.(cpp|hpp)",
     "admission": r"src/calls/\w+/(admission|running_limit|refusals|arriving_\w+)\.(cpp|hpp)",
-    "gates": r"src/calls/\w+/(call_gate|gate_pass|server_gate|fault_gate|caller_check|client_pass|request_check)\.(cpp|hpp)",
-    "streams": r"src/calls/\w+/(stream_\w+|incoming_items|item_queue|arrived_items|put_items|exchange_\w+|served_exchange)\.(cpp|hpp)",
+    "gates": r"src/calls/\w+/(call_gate|gate_pass|server_gate|fault_gate|intercepted_sink|caller_check|client_pass|request_check)\.(cpp|hpp)",
+    "streams": r"src/calls/\w+/(stream_\w+|opened_stream|item_sink|incoming_items|item_queue|arrived_items|put_items|exchange_\w+|served_exchange)\.(cpp|hpp)",
     "pool": r"src/calls/client/\w+\.(cpp|hpp)",
 }
 PROGRAMS = [

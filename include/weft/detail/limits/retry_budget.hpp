@@ -7,6 +7,8 @@
 
 namespace weft {
 
+/// A RetryBudget takes the nearest number in range, and the default for NaN. Pools and fleets refuse such
+/// options by name.
 struct RetryBudgetOptions {
   /// Retries that each call pays for; from 0 to 10.
   double share_of_calls = 0.2;

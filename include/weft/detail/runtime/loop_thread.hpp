@@ -28,7 +28,8 @@ class LoopThread {
   /// Errors: those of Loop::create(); kInvalidArgument with errno for a processor that does not exist;
   /// kResourceExhausted when the system cannot create a thread.
   static Result<std::unique_ptr<LoopThread>> start(LoopThreadOptions options = {});
-  /// Calls stop() unless it was called before.
+  /// Calls stop() unless it was called before. On its own thread it does not wait: the thread ends after its
+  /// turn, and destroys the loop.
   ~LoopThread();
   LoopThread(const LoopThread&) = delete;
   LoopThread& operator=(const LoopThread&) = delete;
