@@ -33,7 +33,7 @@ class Client final : public detail::CallClient,
                      public detail::FunctionCaller<Client>,
                      public detail::FunctionServer<Client> {
  public:
-  /// Uses all transports of this build, its own ones. `loop` must outlive the client.
+  /// Makes the transports that its URL can use, its own ones. `loop` must outlive the client.
   Client(Loop& loop, ClientOptions options, TransportOptions transports = {});
   /// Uses these transports, which may be shared with other clients and servers.
   Client(Loop& loop, ClientOptions options, Transports transports)

@@ -5,10 +5,13 @@
 #include <latch>
 #include <utility>
 
+#include "weft/client_transports.hpp"
+
 namespace weft {
 
+// The options are copied, because the arguments may be evaluated in any order.
 BlockingClient::BlockingClient(ClientOptions options, LoopThreadOptions thread)
-    : BlockingClient(std::move(options), make_transports({}), std::move(thread)) {}
+    : BlockingClient(options, detail::make_client_transports({}, options.connect), std::move(thread)) {}
 
 BlockingClient::BlockingClient(ClientOptions options, Transports transports, LoopThreadOptions thread) {
   Result<std::unique_ptr<LoopThread>> started = LoopThread::start(std::move(thread));

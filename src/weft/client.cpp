@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/client.hpp"
 
+#include "weft/client_transports.hpp"
+
 namespace weft {
 
+// The options are copied, because the arguments may be evaluated in any order.
 Client::Client(Loop& loop, ClientOptions options, TransportOptions transports)
-    : Client(loop, std::move(options), make_transports(std::move(transports))) {}
+    : Client(loop, options, detail::make_client_transports(std::move(transports), options.connect)) {}
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "weft/client_transports.hpp"
 #include "weft/detail/transport/memory.hpp"
 #include "weft/detail/transport/shared_memory.hpp"
 
@@ -97,23 +98,30 @@ class NotBuilt final : public detail::Transport {
 
 }  // namespace
 
-Transports make_transports(TransportOptions options) {
+namespace detail {
+
+Transports make_client_transports(TransportOptions options, std::string_view url) {
+  const bool plain = url.starts_with("tcp://") || url.starts_with("unix://");
   Transports transports;
+  auto stream = with_shared_memory(make_tcp_transport(options.tcp), options.shared_memory);
+  if (!plain || options.ucx.connecting != CarrierPolicy::kForbid) {
+    stream = with_ucx(std::move(stream), options.ucx);
+  }
+  if (!plain || options.verbs.connecting != CarrierPolicy::kForbid) {
+    stream = with_verbs(std::move(stream), options.verbs);
+  }
+  transports.add(std::move(stream));
+  if (plain) return transports;
 #if WEFT_HAVE_TLS
   // Over a TCP of its own, so that no carrier is offered beside the encrypted stream that was not named.
   auto credentials = options.tls_credentials != nullptr
                          ? std::move(options.tls_credentials)
                          : std::make_shared<TlsCredentials>(std::move(options.tls));
-  auto tls = detail::make_tls_transport(under_tls(options), std::move(credentials));
+  transports.add(make_tls_transport(under_tls(options), std::move(credentials)));
 #else
-  auto tls = std::make_unique<NotBuilt>(
-      "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");
+  transports.add(std::make_unique<NotBuilt>(
+      "tls", "this build has no TLS (on Debian, install libssl-dev and build again)"));
 #endif
-  auto over_memory =
-      with_shared_memory(detail::make_tcp_transport(std::move(options.tcp)), options.shared_memory);
-  auto over_ucx = with_ucx(std::move(over_memory), options.ucx);
-  transports.add(with_verbs(std::move(over_ucx), options.verbs));
-  transports.add(std::move(tls));
   transports.add(MemoryNetwork::of_process());
 #if !WEFT_HAVE_UCX
   transports.add(std::make_unique<NotBuilt>(
@@ -124,6 +132,12 @@ Transports make_transports(TransportOptions options) {
       "verbs", "this build has no RDMA (on Debian, install libibverbs-dev and build again)"));
 #endif
   return transports;
+}
+
+}  // namespace detail
+
+Transports make_transports(TransportOptions options) {
+  return detail::make_client_transports(std::move(options), {});
 }
 
 }  // namespace weft

@@ -19,9 +19,10 @@ bool ExchangeTable::add_slot() noexcept {
   return true;
 }
 
-// The table never shrinks: a peer that answers nothing keeps its slots taken.
+// The table never shrinks: a peer that answers nothing keeps its slots taken. It begins small, because most
+// connections of a fleet have few calls in flight.
 bool ExchangeTable::grow() noexcept {
-  const std::size_t slots = std::max<std::size_t>(16, 2 * slots_.capacity());
+  const std::size_t slots = std::max<std::size_t>(4, 2 * slots_.capacity());
   const std::size_t wanted = (slots - std::min(slots, kUnchargedSlots)) * sizeof(Slot);
   const std::size_t more = wanted - std::min(wanted, charged_);
   if (process_ != nullptr && !process_->try_reserve(more)) return false;

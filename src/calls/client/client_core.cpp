@@ -142,8 +142,7 @@ void ClientCore::on_session_room(Session& session) {
 }
 
 void ClientCore::finish_when_empty(Session& session) {
-  if (session.calls_out().table().size() == 0 && !session.calls_in().calls().has_unanswered())
-    session.finish();
+  if (session.calls_out().table().size() == 0 && !session.owes_answers()) session.finish();
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {

@@ -25,8 +25,7 @@ void PooledConnection::on_dial_failed(const Status& why) {
 }
 
 Duration PooledConnection::idle_time(TimePoint now) {
-  const std::uint64_t begun =
-      session_->calls_out().table().entered() + session_->calls_in().answers().requests();
+  const std::uint64_t begun = session_->calls_out().table().entered() + session_->requests();
   if (begun != begun_ || is_used()) used_at_ = now;
   begun_ = begun;
   return now - used_at_;

@@ -80,7 +80,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
     return session_->calls_out().table().entered() > session_->calls_out().awaited();
   }
   /// Returns true if calls of this side or of the server are under way. Only for a connection that came up.
-  bool is_used() { return in_flight() != 0 || session_->calls_in().calls().has_unanswered(); }
+  bool is_used() { return in_flight() != 0 || session_->owes_answers(); }
   /// Returns the maximum number of calls in flight. Only for a connection that came up.
   std::uint32_t calls_max() {
     return own_calls_max(setup_.options.limits, setup_.calls_max, session_->connection());

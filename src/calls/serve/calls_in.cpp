@@ -64,7 +64,6 @@ CallsIn::CallsIn(SessionLink& link, CallsHost& host)
       host_(host),
       answers_(link, host, served_),
       served_(answers_, host, link.loop(), link.limits()),
-      arriving_(served_.admission(), *host.memory),
       check_(host.methods) {}
 
 void CallsIn::begin_batch(TimePoint held_since) {
@@ -72,8 +71,8 @@ void CallsIn::begin_batch(TimePoint held_since) {
   waited_ = link_.loop().now() - std::min(link_.connection().empty_at(), held_since);
   held_since_ = held_since;
   served_.counting().receive(held_since);
-  if (arriving_.has_body()) [[unlikely]] {
-    arriving_.release_body();
+  if (arriving_ != nullptr && arriving_->has_body()) [[unlikely]] {
+    arriving_->release_body();
   }
 }
 
@@ -105,9 +104,9 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
   // The body was skipped: either for a recorded reason, or because there is no such method.
   if (frame.body.size() < frame.header.body_bytes) [[unlikely]] {
-    const bool has_reason = arriving_.refused(request.id());
+    const bool has_reason = arriving_ != nullptr && arriving_->refused(request.id());
     if (has_reason || check_.method_for(request) != nullptr) {
-      refuse_request(request, has_reason ? arriving_.take_refusal() : over_process_memory());
+      refuse_request(request, has_reason ? arriving_->take_refusal() : over_process_memory());
       return {};
     }
   }
@@ -207,6 +206,13 @@ void CallsIn::on_cancel(std::uint64_t id) {
   if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
 }
 
+ArrivingRequest& CallsIn::need_arriving_request() {
+  if (arriving_ == nullptr) {
+    arriving_ = std::make_unique<ArrivingRequest>(served_.admission(), *host_.memory);
+  }
+  return *arriving_;
+}
+
 ArrivingCalls& CallsIn::need_arriving_calls() {
   if (arriving_calls_ == nullptr) {
     ArrivingCallsOwner& owner = *this;
@@ -276,10 +282,11 @@ void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
 // decides: no more is stored of a refused call.
 bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
   const MethodEntry* const method = check_.method_for(request);
+  ArrivingRequest& arriving = need_arriving_request();
   if (served_.gate().looks_at_callers()) [[unlikely]] {
     const std::size_t told = wire::kHeaderBytes + request.metadata_bytes();
-    if (arrived.size() < told) return arriving_.charge_body(request.id(), arrived.size());
-    if (arriving_.body_charged() < told) {
+    if (arrived.size() < told) return arriving.charge_body(request.id(), arrived.size());
+    if (arriving.body_charged() < told) {
       const Bytes metadata = arrived.subspan(wire::kHeaderBytes, request.metadata_bytes());
       auto refusal = served_.gate().check_caller(
           check_.named(request), is_metadata(metadata) ? MetadataView{metadata} : MetadataView{}, true);
@@ -287,26 +294,27 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
       if (!refusal && method->gate != nullptr)
         refusal = served_.gate().refuse_early(*method, served_.admission().calls());
       if (refusal) {
-        arriving_.refuse(request.id(), *std::move(refusal));
+        arriving.refuse(request.id(), *std::move(refusal));
         return false;
       }
     }
-    return arriving_.charge_body(request.id(), arrived.size());
+    return arriving.charge_body(request.id(), arrived.size());
   }
   if (method == nullptr) return false;
-  if (method->gate != nullptr && !arriving_.has_body()) [[unlikely]] {
+  if (method->gate != nullptr && !arriving.has_body()) [[unlikely]] {
     if (auto refusal = served_.gate().refuse_early(*method, served_.admission().calls())) {
-      arriving_.refuse(request.id(), std::move(*refusal));
+      arriving.refuse(request.id(), std::move(*refusal));
       return false;
     }
   }
-  return arriving_.charge_body(request.id(), arrived.size());
+  return arriving.charge_body(request.id(), arrived.size());
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   answers_.count_request();
   const wire::RequestView request{frame.header};
-  if (arriving_.refused(request.id())) return Landing::skip();
+  ArrivingRequest& arriving = need_arriving_request();
+  if (arriving.refused(request.id())) return Landing::skip();
   std::optional<Refusal> refusal = served_.gate().check_caller(check_.named(request), metadata_of(frame));
   if (!refusal) refusal = check_.attachment_refusal(request);
   if (!refusal) refusal = served_.admission().refuse_arriving(request.attachment_bytes());
@@ -317,16 +325,16 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
     refusal = served_.gate().admit(*check_.find(request), request_of(frame), request.attachment_bytes(),
                                    deadline, arriving_pass_);
   if (refusal) {
-    arriving_.refuse(request.id(), std::move(*refusal));
+    arriving.refuse(request.id(), std::move(*refusal));
     return Landing::skip();
   }
   if (check_.find(request)->key.chooses_landing) return serve_early(*check_.find(request), frame);
   Result<Buffer> buffer = link_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
-    arriving_.refuse(request.id(), no_memory_to_land(buffer.status()));
+    arriving.refuse(request.id(), no_memory_to_land(buffer.status()));
     return Landing::skip();
   }
-  return Landing::into(arriving_.begin_attachment(request.id(), std::move(*buffer)));
+  return Landing::into(arriving.begin_attachment(request.id(), std::move(*buffer)));
 }
 
 // The arguments are copied, because the connection needs their chunk until the attachment has arrived.
@@ -336,7 +344,7 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   early_ = true;
   served_.counting().receive();
   served_.counting().taken(method);
-  if (arriving_.has_body()) arriving_.release_body();
+  if (arriving_ != nullptr) arriving_->release_body();
   RequestExtras arrived{deadline_of(request, link_.loop().now())};
   arrived.pass = std::move(arriving_pass_);
   arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
@@ -355,7 +363,7 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
 
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
   if (arriving_calls_ != nullptr) arriving_calls_->on_progress(left);
-  if (!arriving_.charge_attachment(left)) link_.connection().abandon_landing();
+  if (arriving_ != nullptr && !arriving_->charge_attachment(left)) link_.connection().abandon_landing();
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
@@ -366,15 +374,16 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   const wire::RequestView request{frame.header};
   served_.counting().receive();
   served_.counting().taken_for(check_.find(request));
-  Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
-  WEFT_ASSERT(landed || arriving_.refused(request.id()), "a request's attachment is skipped for a reason");
-  if (arriving_.has_body()) arriving_.release_body();
+  ArrivingRequest& arriving = need_arriving_request();
+  Result<Buffer> attachment = landed ? arriving.take_attachment() : Buffer{};
+  WEFT_ASSERT(landed || arriving.refused(request.id()), "a request's attachment is skipped for a reason");
+  if (arriving.has_body()) arriving.release_body();
   RequestExtras arrived{deadline_of(request, link_.loop().now())};
   arrived.pass = std::move(arriving_pass_);
-  if (arriving_.refused(request.id()) || !attachment.ok()) {
+  if (arriving.refused(request.id()) || !attachment.ok()) {
     const CallCounting::Taking taking{served_.counting(), frame.header.id};
-    if (arriving_.refused(request.id())) {
-      return served_.refuse_passed(frame.header.id, arriving_.take_refusal(), arrived.pass);
+    if (arriving.refused(request.id())) {
+      return served_.refuse_passed(frame.header.id, arriving.take_refusal(), arrived.pass);
     } else {
       answers_.refuse_without_memory(frame.header.id);
     }
@@ -386,7 +395,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 
 // A handler that waits for room is woken before its call is notified.
 bool CallsIn::orphan_some(std::size_t& left) {
-  arriving_.drop();
+  if (arriving_ != nullptr) arriving_->drop();
   arriving_pass_.reset();
   answers_.lose_connection();
   if (arriving_calls_ != nullptr && !arriving_calls_->drop_some(left)) return false;

@@ -69,7 +69,8 @@ class CallsIn final : private ArrivingCallsOwner {
   void on_call_refused(wire::RequestView request, const Refusal& refusal) override;
   void on_call_failed(wire::RequestView request, const Status& failure) override;
 
-  /// Makes the table for the first of them.
+  /// Each makes its object for the first use. Throws std::bad_alloc, which closes the connection.
+  ArrivingRequest& need_arriving_request();
   ArrivingCalls& need_arriving_calls();
   /// Serves a call that has to pass its method's gate.
   [[gnu::cold]] Status serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
@@ -87,8 +88,9 @@ class CallsIn final : private ArrivingCallsOwner {
   CallsHost& host_;
   AnswerWriter answers_;
   ServedCalls served_;
-  ArrivingRequest arriving_;
-  /// Made for the first: most connections have none.
+  /// Made for the first large body or attachment: most connections have none.
+  std::unique_ptr<ArrivingRequest> arriving_;
+  /// Made for the first of them, as well.
   std::unique_ptr<ArrivingCalls> arriving_calls_;
   /// The request whose attachment is being received was given to its handler already.
   bool early_ = false;

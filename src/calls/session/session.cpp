@@ -117,15 +117,17 @@ BesideAnswers way_of(Session& session, const Frame& frame) {
 }
 
 /// Notifies up to `left` calls of a lost connection. Returns false when some remain.
-bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) noexcept {
-  return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
+bool tell(CallsIn* in, CallsOut& out, SessionEnding& ending, std::size_t& left) noexcept {
+  return (in == nullptr || in->orphan_some(left)) &&
+         out.fail_some(ending.why, ending.handed_over, ending.slot, left);
 }
 
 // The peer sends nothing more: ends streams, and as many incomplete attachments as may end in one turn.
 // Returns false when there were none.
-bool give_up_what_arrives(CallsIn& in, bool is_first_turn) {
-  const bool some = in.arriving_calls() != nullptr && in.arriving_calls()->end_some();
-  return (is_first_turn && in.calls().give_up_streams()) || some;
+bool give_up_what_arrives(CallsIn* in, bool is_first_turn) {
+  if (in == nullptr) return false;
+  const bool some = in->arriving_calls() != nullptr && in->arriving_calls()->end_some();
+  return (is_first_turn && in->calls().give_up_streams()) || some;
 }
 
 }  // namespace
@@ -154,9 +156,21 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
       checksums_(setup.checksums),
       connecting_(setup.connecting),
       ends_in_slices_(setup.ends_in_slices),
-      out_(*this),
-      in_(*this, setup.host) {
+      out_(*this) {
+  if (host_.methods != nullptr) make_calls_in();
   host_.traffic.join(*this);
+}
+
+void Session::make_calls_in() {
+  in_ = std::make_unique<CallsIn>(*this, host_);
+  if (state_ != State::kHello) introduce_peer();
+}
+
+void Session::introduce_peer() {
+  AnswerWriter& answers = in_->answers();
+  answers.set_peer_identity(connection_->peer_identity());
+  if ((features_ & wire::Features::kDetails) != 0) answers.allow_details();
+  if ((features_ & wire::Features::kAnswerMetadata) != 0) answers.allow_metadata();
 }
 
 Session::~Session() {
@@ -182,7 +196,7 @@ void Session::abandon() noexcept {
   if (ending_ != nullptr) ending = *ending_;
   out_.fail_some(ending.why, ending.handed_over, ending.slot, all);
   seat_.on_closed();
-  in_.orphan_some(all);
+  if (in_ != nullptr) in_->orphan_some(all);
 }
 
 ConnectionStats Session::traffic() const noexcept {
@@ -215,7 +229,6 @@ void Session::start(Bytes received) noexcept {
 
 Status Session::on_hello(const wire::Hello& theirs) {
   life_.heard = true;
-  in_.answers().set_peer_identity(connection_->peer_identity());
   const wire::Hello ours = hello_with_features(checksums_);
   // If this side offered a carrier, the demands of the peer were checked when the carrier was chosen.
   if (connecting_ && connection_->carrier_offers().empty()) {
@@ -231,8 +244,8 @@ Status Session::on_hello(const wire::Hello& theirs) {
   if ((*features & wire::Features::kPieces) != 0) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, limits_.attachment_rate_max);
   }
-  if ((*features & wire::Features::kDetails) != 0) in_.answers().allow_details();
-  if ((*features & wire::Features::kAnswerMetadata) != 0) in_.answers().allow_metadata();
+  features_ = *features;
+  if (in_ != nullptr) introduce_peer();
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
     streams_.allow({.window = theirs.stream_window_bytes,
@@ -263,7 +276,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 }
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk, TimePoint held_since) {
-  in_.begin_batch(held_since);
+  if (in_ != nullptr) in_->begin_batch(held_since);
   const CallsOut::Receiving receiving{out_, chunk};
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kAnswer) {
@@ -275,13 +288,13 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       const BesideAnswers way = way_of(*this, frames[i]);
       if (way == BesideAnswers::kSetAside && set_aside(frames[i], held_since)) continue;
       if (way == BesideAnswers::kServed) {
-        Status status = in_.on_request(frames[i], chunk);
+        Status status = calls_in().on_request(frames[i], chunk);
         if (!status.ok()) return status;
         continue;
       }
       const bool waits = may_put_off(*this);
       if (waits && put_off(frames.subspan(i), chunk, held_since)) return {};
-      in_.refuse_request(
+      calls_in().refuse_request(
           wire::RequestView{frames[i].header},
           waits ? no_memory_to_put_off() : Refusal{RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
       continue;
@@ -294,7 +307,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       i = last;
       continue;
     }
-    Status status = in_.on_request(frames[i], chunk);
+    Status status = calls_in().on_request(frames[i], chunk);
     if (!status.ok()) [[unlikely]] {
       return status;
     }
@@ -354,10 +367,10 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
     }
     case wire::FrameType::kCancel:
       if (const auto aside = set_aside_ != nullptr ? set_aside_->take(frame.header.id) : nullptr) {
-        in_.refuse_request(wire::RequestView{aside->frame().header},
-                           {RefusalReason::kOverOutbox, Status::of<kGivenUpAside>()});
-      } else {
-        in_.on_cancel(frame.header.id);
+        calls_in().refuse_request(wire::RequestView{aside->frame().header},
+                                  {RefusalReason::kOverOutbox, Status::of<kGivenUpAside>()});
+      } else if (in_ != nullptr) {
+        in_->on_cancel(frame.header.id);
       }
       return {};
     case wire::FrameType::kContinue:
@@ -390,7 +403,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       const wire::RateView rate{frame.header};
       if (set_aside_ != nullptr && set_aside_->want_answer_rate(rate.id(), rate.bytes_per_second()))
         return {};
-      keep_answer_to_rate(in_, rate.id(), rate.bytes_per_second());
+      if (in_ != nullptr) keep_answer_to_rate(*in_, rate.id(), rate.bytes_per_second());
       return {};
     }
     case wire::FrameType::kAnswerMetadata:
@@ -416,7 +429,7 @@ StreamSide* Session::find_stream(std::uint64_t id, bool of_answer, std::string_v
     if (exchange == nullptr) return nullptr;
     stream = exchange->stream();
   } else {
-    ServedCall* const call = in_.find(id);
+    ServedCall* const call = in_ != nullptr ? in_->find(id) : nullptr;
     if (call == nullptr || call->answered()) return nullptr;
     stream = call->stream().get();
   }
@@ -435,12 +448,14 @@ Result<Landing> Session::place_of(wire::PieceView piece) {
     return streams_.on_piece(stream, piece);
   }
   if (piece.of_answer()) return out_.on_piece(piece);
-  if (in_.arriving_calls() == nullptr) return Landing::skip();
-  return in_.arriving_calls()->on_piece(piece);
+  if (in_ == nullptr || in_->arriving_calls() == nullptr) return Landing::skip();
+  return in_->arriving_calls()->on_piece(piece);
 }
 
 bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
-  if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
+  if (header.type == wire::FrameType::kRequest) {
+    return in_ != nullptr && in_->wants_body(wire::RequestView{header}, arrived);
+  }
   if (header.type == wire::FrameType::kItem) {
     const wire::ItemView item{header};
     Status breach;
@@ -452,7 +467,9 @@ bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
 
 bool Session::takes_whole(const wire::FrameHeader& header) const {
   if (!connection_->capabilities().comes_whole(header.attachment_bytes)) return false;
-  if (header.type == wire::FrameType::kRequest) return in_.takes_whole(wire::RequestView{header});
+  if (header.type == wire::FrameType::kRequest) {
+    return in_ != nullptr && in_->takes_whole(wire::RequestView{header});
+  }
   return header.type == wire::FrameType::kAnswer;
 }
 
@@ -467,7 +484,7 @@ Landing Session::on_attachment(const Frame& frame) {
     if (landing->kind == Landing::Kind::kSkip) ++host_.pieces_skipped;
     return *landing;
   }
-  if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
+  if (frame.header.type == wire::FrameType::kRequest) return calls_in().on_request_attachment(frame);
   if (frame.header.type == wire::FrameType::kAnswer) return out_.on_answer_attachment(frame);
   return Landing::skip();
 }
@@ -482,9 +499,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   } else if (is_piece && piece.of_answer()) {
     out_.on_piece_end(piece);
   } else if (is_piece) {
-    if (in_.arriving_calls() != nullptr) in_.arriving_calls()->on_piece_end(piece);
+    if (in_ != nullptr && in_->arriving_calls() != nullptr) in_->arriving_calls()->on_piece_end(piece);
   } else if (frame.header.type == wire::FrameType::kRequest) {
-    status = in_.on_request_attachment_end(frame, chunk, landed);
+    status = calls_in().on_request_attachment_end(frame, chunk, landed);
   } else if (frame.header.type == wire::FrameType::kAnswer) {
     out_.on_answer_attachment_end(frame, landed);
   } else {
@@ -502,7 +519,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   output_.drained();
-  in_.answers().wake_room_waiter();
+  if (in_ != nullptr) in_->answers().wake_room_waiter();
   streams_.wake_writers();
   if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
     send_pong(output_, transfers_, *id);
@@ -513,9 +530,9 @@ void Session::on_drained() {
       set_aside_.reset();
       break;
     }
-    Status status = in_.on_held_request(first->frame(), first->since());
+    Status status = calls_in().on_held_request(first->frame(), first->since());
     if (!status.ok()) return close(std::move(status));
-    keep_answer_to_rate(in_, first->id(), first->answer_rate());
+    keep_answer_to_rate(*in_, first->id(), first->answer_rate());
   }
   // No frame may pass the requests that are deferred because the outbox is full.
   if (set_aside_ != nullptr) stop_reading_if_full(*this, output_.has_room());
@@ -533,8 +550,8 @@ void Session::on_drained() {
 
 bool Session::owes_more() {
   const bool is_any_aside = set_aside_ != nullptr && !set_aside_->empty();
-  const bool gave_up = give_up_what_arrives(in_, state_ != State::kHalfClosed);
-  if (!in_.calls().has_unanswered() && !gave_up && !is_any_aside) return false;  // those end first
+  const bool gave_up = give_up_what_arrives(in_.get(), state_ != State::kHalfClosed);
+  if (!owes_answers() && !gave_up && !is_any_aside) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more arrives
@@ -560,17 +577,17 @@ void Session::on_closed(Status why) {
   // end, or be cancelled, before it is notified.
   std::size_t left = ends_in_slices_ ? kCallsEndedAtOnce : SIZE_MAX;
   SessionEnding ending{why, connection_->outbox().handed_over()};
-  if (!tell(in_, out_, ending, left)) {
+  if (!tell(in_.get(), out_, ending, left)) {
     ending_.reset(new (std::nothrow) SessionEnding{ending});
     left = SIZE_MAX;
-    if (ending_ == nullptr) tell(in_, out_, ending, left);  // without memory to tell them later
+    if (ending_ == nullptr) tell(in_.get(), out_, ending, left);  // without memory to tell them later
   }
   seat_.on_closed();
   owner_.on_session_closed(*this, why);
 }
 
 bool Session::end_some(std::size_t& left) noexcept {
-  if (ending_ != nullptr && !tell(in_, out_, *ending_, left)) return false;
+  if (ending_ != nullptr && !tell(in_.get(), out_, *ending_, left)) return false;
   ending_.reset();
   return true;
 }
@@ -645,7 +662,7 @@ void Session::finish() {
 }
 
 bool Session::serves_last_calls() {
-  return state_ == State::kDraining && life_.goaway_sent && !life_.finished && in_.calls().has_unanswered();
+  return state_ == State::kDraining && life_.goaway_sent && !life_.finished && owes_answers();
 }
 
 const std::shared_ptr<PeerTarget>& Session::peer_target() {
@@ -658,11 +675,12 @@ void Session::close_with_goaway(const Status& why) {
   // Requests that are put off count as taken: while there are any, nothing can be sent at once.
   if (state_ == State::kReady || state_ == State::kDraining) {
     while (const auto aside = set_aside_ != nullptr ? set_aside_->take_first() : nullptr) {
-      in_.refuse_request(wire::RequestView{aside->frame().header},
-                         {RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
+      calls_in().refuse_request(wire::RequestView{aside->frame().header},
+                                {RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
     }
     // A request that has not arrived completely may have been given to its handler already.
-    const std::uint64_t taken_up_to = connection_->handed_up() + (in_.has_begun_early() ? 1 : 0);
+    const std::uint64_t taken_up_to =
+        connection_->handed_up() + (in_ != nullptr && in_->has_begun_early() ? 1 : 0);
     output_.send(wire::GoawayHead{.taken_up_to = taken_up_to}.header(), why.message());
     connection_->outbox().send_now();
   }

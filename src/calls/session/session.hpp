@@ -129,7 +129,17 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
   bool has_room() const { return out_.has_room(); }
   CallsHost& host() const { return host_; }
   CallsOut& calls_out() { return out_; }
-  CallsIn& calls_in() { return in_; }
+  /// Returns the peer's calls, made on first use on a side without methods. Throws std::bad_alloc.
+  CallsIn& calls_in() {
+    if (in_ == nullptr) [[unlikely]] {
+      make_calls_in();
+    }
+    return *in_;
+  }
+  /// Returns how many requests the peer has sent, modulo 2^32.
+  std::uint32_t requests() const { return in_ != nullptr ? in_->answers().requests() : 0; }
+  /// Returns true while the peer waits for answers.
+  bool owes_answers() { return in_ != nullptr && in_->calls().has_unanswered(); }
 
  private:
   Status on_hello(const wire::Hello& theirs) override;
@@ -142,7 +152,7 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
     return takes_whole(header) ? Landing::skip() : out_.on_attachment_ahead(header);
   }
   void on_attachment_progress(std::uint64_t left) override {
-    in_.on_request_attachment_progress(left);
+    if (in_ != nullptr) in_->on_request_attachment_progress(left);
     if (streams_.arriving() != nullptr) streams_.arriving()->on_progress(left);
   }
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
@@ -160,6 +170,9 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
   /// its stream. Sets `at` to the last frame taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
+  void make_calls_in();
+  /// Passes the outcome of the hellos on to the peer's calls.
+  void introduce_peer();
 
   /// Returns the stream of a frame, null when its call has ended. For a call without a stream sets `breach`,
   /// which reports that `frame` is misplaced.
@@ -174,10 +187,13 @@ class Session final : public SessionLink, public ListHook<SessionTag>, private F
   const bool connecting_;
   const bool ends_in_slices_;
   bool abandoned_ = false;
+  /// The features that the hellos agreed on.
+  std::uint64_t features_ = 0;
   SessionStreams streams_{*this};
   PeerSeat seat_;
   CallsOut out_;
-  CallsIn in_;
+  /// Null on a side without methods, as most clients are, until the peer sends a request.
+  std::unique_ptr<CallsIn> in_;
   std::unique_ptr<RequestsPutOff> put_off_;
   /// Null unless there are some.
   std::unique_ptr<RequestsSetAside> set_aside_;

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "transport/tcp/unix_carrier.hpp"
@@ -94,11 +95,7 @@ Result<std::unique_ptr<BaseCarrier>> TcpCarrier::make(Loop& loop, Socket socket,
 }
 
 TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer, const SocketAddress& local)
-    : loop_(loop),
-      socket_(std::move(socket)),
-      unix_(peer.family() == AF_UNIX),
-      local_(endpoint_text(local, peer)),
-      remote_(endpoint_text(peer, local)) {
+    : loop_(loop), socket_(std::move(socket)), unix_(peer.family() == AF_UNIX), ends_(local, peer) {
   tell_company();  // the connection does, by its frames
 }
 
@@ -167,10 +164,19 @@ void TcpCarrier::on_ready(Readiness readiness) {
     int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    return owner().on_failed(connection_lost("connection to ", remote_, error != 0 ? error : ECONNRESET));
+    return owner().on_failed(lost(error != 0 ? error : ECONNRESET));
   }
   if (readiness.readable || hangup_) owner().on_readable();
   if (readiness.writable || hangup_) owner().on_writable();
+}
+
+// The text of the address needs memory.
+Status TcpCarrier::lost(int error) const noexcept {
+  try {
+    return connection_lost("connection to ", ends_.remote(), error);
+  } catch (const std::bad_alloc&) {
+    return connection_lost("connection to ", "the peer", error);
+  }
 }
 
 void TcpCarrier::on_report_end() {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
+#include "transport/tcp/socket_ends.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/transport/base_carrier.hpp"
@@ -22,8 +23,8 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
   ~TcpCarrier() override;
 
   const Capabilities& capabilities() const override;
-  std::string local_endpoint() const override { return local_; }
-  std::string remote_endpoint() const override { return remote_; }
+  std::string local_endpoint() const override { return ends_.local(); }
+  std::string remote_endpoint() const override { return ends_.remote(); }
   Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   TimePoint arrived_by(TimePoint now) const override;
@@ -38,6 +39,7 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
  private:
   void on_ready(Readiness readiness) override;
   void on_report_end() override;
+  Status lost(int error) const noexcept;
 
   Loop& loop_;
   Socket socket_;
@@ -45,8 +47,7 @@ class TcpCarrier : public BaseCarrier, private FdWatch {
   /// The peer has ended its side, or is about to: read on until the end.
   bool hangup_ = false;
   const bool unix_;
-  const std::string local_;
-  const std::string remote_;
+  const SocketEnds ends_;
 };
 
 }  // namespace weft::detail::tcp

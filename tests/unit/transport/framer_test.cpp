@@ -438,7 +438,7 @@ TEST_F(Framers, RandomBytesNeverGetPastTheirVerdict) {
 
 TEST(ConnectionSize, IdleConnectionsAreSmall) {
   // 56 of them for landings in lists, 8 for the time at which there was nothing to receive.
-  EXPECT_LE(sizeof(Connection) + sizeof(tcp::TcpCarrier), 1040u);
+  EXPECT_LE(sizeof(Connection) + sizeof(tcp::TcpCarrier), 1032u);
   RecordProperty("tcp_connection_bytes", static_cast<int>(sizeof(Connection) + sizeof(tcp::TcpCarrier)));
   EXPECT_LE(sizeof(StreamFramer), 264u);
 }
