@@ -61,8 +61,8 @@ namespace {
 // A guard against growth that nobody meant; raise one only with a reason.
 static_assert(sizeof(PendingCall) <= 280);
 static_assert(sizeof(ServedCall) <= 320);
-// 16 for the time of a call's arrival and the metadata of its answer, 8 for the time at which its answer began
-// to wait for room.
+// 16 for the time of a call's arrival and the metadata of its answer, 8 for the time at which its answer
+// began to wait for room.
 static_assert(sizeof(ServedCall) + sizeof(ServedDetails) <= 664);
 // A server's connection has both, a client's the first alone until its server calls it. The connection itself
 // is held by ConnectionSize. 8 are for the record of slow and failed calls.
