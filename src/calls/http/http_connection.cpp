@@ -446,6 +446,7 @@ void HttpConnection::answer_error(const Status& failure, int status) {
 
 void HttpConnection::write_head(ResponseWriter& writer, int status, std::string_view content_type,
                                 const AnswerExtras& extras) {
+  if (receives_items_ && rest_is_too_long()) keeps_alive_ = false;
   writer.begin({.status = status,
                 .date = shared_.date.at(std::time(nullptr)),
                 .version = parser_.request().version(),
@@ -507,7 +508,11 @@ void HttpConnection::answered() {
   }
   phase_ = Phase::kAnswered;
   release_body();
-  parser_.limit_body(options_.body_bytes_max);
+  parser_.limit_rest_of_body(options_.body_bytes_max);
+  if (rest_is_too_long()) {
+    keeps_alive_ = false;
+    return next_request();
+  }
   part_began_ = loop_.now();
   part_bytes_ = 0;
   watch();

@@ -373,9 +373,16 @@ TEST_F(HttpStreaming, TheRestOfALongBodyIsNotReadBehindItsAnswer) {
   EXPECT_TRUE(with_length.is_ended());
   RawHttp in_a_chunk{url_};
   begin(in_a_chunk, "first_of");
-  in_a_chunk.send("FFFFFFFFFF\r\n[]\n7\n");
+  in_a_chunk.send("FFFFFFFF\r\n[]\n7\n");
   EXPECT_EQ(in_a_chunk.read().body, "7");
   EXPECT_TRUE(in_a_chunk.is_ended());
+  RawHttp long_before{url_};
+  begin(long_before, "first_of");
+  long_before.send_chunk("[]\n" + std::string(900, '\n') + "7\n");
+  EXPECT_EQ(long_before.read().body, "7");
+  long_before.send_chunk(std::string(900, '\n'));
+  long_before.send_chunk("");
+  expect_ok(long_before);
   RawHttp other{url_};
   expect_ok(other);
 }

@@ -100,7 +100,7 @@ int count_blocking(CallContext& context, BlockingWriter<int>& writer) {
   return 7;
 }
 std::string off_the_loop;
-void blocking_by_reply(CallContext& context, Reply<int> reply) {
+void blocking_by_reply(Reply<int> reply, CallContext& context) {
   off_the_loop = std::string{context.add_answer_metadata("k", "v").status().message()} + "; " +
                  std::string{context.add_initial_metadata("k", "v").status().message()};
   std::move(reply)(7);

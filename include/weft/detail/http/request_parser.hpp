@@ -66,6 +66,12 @@ class RequestParser {
   /// Replaces RequestLimits::body_bytes_max for the current request; call it from kHead on. The length of the
   /// body, or of its part that is known, is compared with the limit in the next call of next().
   void limit_body(std::uint64_t body_bytes_max) noexcept { body_limit_ = body_bytes_max; }
+  /// The same for the part of the body that has not arrived.
+  void limit_rest_of_body(std::uint64_t bytes_max) noexcept {
+    body_limit_ = bytes_max < UINT64_MAX - body_bytes_ ? body_bytes_ + bytes_max : UINT64_MAX;
+  }
+  /// Returns the length of the rest of the body as far as it is known: of the body, or of the current chunk.
+  std::uint64_t rest_of_body() const noexcept { return left_; }
   /// Returns true while the client waits for a 100 Continue before it sends its body: it asked for one, the
   /// length is within the limit, and no byte of the body arrived. Ask after kMore.
   bool awaits_continue() const noexcept;

@@ -59,8 +59,8 @@ class CallContext {
   MetadataView metadata() const;
   /// Adds a pair to the metadata that the caller receives with the answer, or with the failure; it may repeat
   /// a key, and its value may be any bytes. Errors: as Metadata::add(), and kFailedPrecondition after the
-  /// answer, and in a blocking handler with a Reply. The call fails when the caller's body limit or the memory
-  /// has no room for them. A caller of an earlier build gets none.
+  /// answer, and in a blocking handler with a Reply. The call fails when the caller's body limit or the
+  /// memory has no room for them. A caller of an earlier build gets none.
   Result<void> add_answer_metadata(std::string_view key, std::string_view value);
   /// Does the same for metadata that go ahead of the answer and of all items written later; they leave at
   /// once. Those of a blocking handler leave when it has ended.
