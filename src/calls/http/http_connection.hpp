@@ -136,7 +136,7 @@ class HttpConnection final : public ServedConnection, private ByteSink, private 
   /// answered already.
   bool awaits(std::uint64_t id) const noexcept { return id == id_ && !is_gone() && !is_answered(); }
   bool is_answered() const noexcept { return phase_ != Phase::kReading && phase_ != Phase::kServing; }
-  /// Returns true if more of the body is to come than is read behind an answer.
+  /// Returns true if the rest of the body is longer than the part that is read behind an answer.
   bool rest_is_too_long() const noexcept { return parser_.rest_of_body() > options_.body_bytes_max; }
   void begin_request();
   void serve_page(const Page& page);
