@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -32,6 +33,12 @@ struct PythonOptions {
   ClientOptions client(Logger& logger) const;
   TransportOptions transports() const;
 };
+
+/// Leaves `object` in memory for ever: in a child of fork, where its end would reach what the parent uses.
+template <typename T>
+void leave_to_parent(T& object) noexcept {
+  static_cast<void>(new (std::nothrow) T(std::move(object)));
+}
 
 /// Keeps lines of the log until Python takes them: the loop may run where no code of Python may. Thread: any.
 class LogQueue final : public Logger {
@@ -71,7 +78,8 @@ class DrivenClient final : OperationOwner {
   void drop_stream(std::uint64_t stream);
   /// Ends all operations and the connection; futures get their failures.
   void close();
-  nb::list take_log() { return log_.take(); }
+  /// Empty in a child of fork.
+  nb::list take_log() { return made_in_.in_child() ? nb::list{} : log_.take(); }
   std::uint64_t new_number() noexcept { return ++last_number_; }
 
  private:
@@ -81,10 +89,17 @@ class DrivenClient final : OperationOwner {
     bool begun = false;
   };
 
+  /// A request of Python between two turns; the loop does them in their order.
+  struct Request {
+    enum class Kind : std::uint8_t { kBegin, kCancel, kDropStream } kind;
+    std::uint64_t number;
+  };
+
   void ended(Operation& operation) noexcept override;
   void check_open() const;
-  void wake();
-  void begin_all();
+  void request(Request::Kind kind, std::uint64_t number);
+  void do_requests();
+  void do_request(const Request& request);
   void deliver();
   static void deliver(Operation& operation, nb::handle future) noexcept;
   void end_all() noexcept;
@@ -96,9 +111,7 @@ class DrivenClient final : OperationOwner {
   std::unordered_map<std::uint64_t, Running> running_;
   /// Operations that begin() was called for, and that have not ended.
   std::size_t unfinished_ = 0;
-  std::vector<std::uint64_t> to_begin_;
-  std::vector<std::uint64_t> to_cancel_;
-  std::vector<std::uint64_t> to_drop_;
+  std::vector<Request> requests_;
   std::vector<std::uint64_t> ended_;
   std::uint64_t last_number_ = 0;
   bool posted_ = false;
@@ -115,13 +128,15 @@ class ThreadedClient final : OperationOwner {
   ThreadedClient(const ThreadedClient&) = delete;
   ThreadedClient& operator=(const ThreadedClient&) = delete;
 
-  /// Runs `operation` to its end and returns its result. A signal whose handler raises cancels it.
+  /// Runs `operation` to its end and returns its result. A signal whose handler raises cancels it; a handler
+  /// may also close this client.
   nb::object run(Operation& operation);
   void drop_stream(std::uint64_t stream);
   /// Ends all operations and the connection, and waits for that.
   void close();
   bool has_log() const noexcept { return log_.has_lines(); }
-  nb::list take_log() { return log_.take(); }
+  /// Empty in a child of fork, where the lock of the lines may be held for ever.
+  nb::list take_log() { return made_in_.in_child() ? nb::list{} : log_.take(); }
   std::uint64_t new_number() noexcept { return last_number_.fetch_add(1) + 1; }
 
  private:
@@ -130,12 +145,16 @@ class ThreadedClient final : OperationOwner {
     std::condition_variable changed;
     bool ended = false;
   };
+  struct Running {
+    Operation* operation;
+    Waiting* waiting;
+  };
 
   void ended(Operation& operation) noexcept override;
   /// Waits for the end. Returns false if a handler of a signal raised meanwhile.
   bool wait(Waiting& waiting);
   void begin(Operation& operation, Waiting& waiting);
-  void settle();
+  void cancel(std::uint64_t operation);
   void stop() noexcept;
 
   LogQueue log_;
@@ -145,8 +164,8 @@ class ThreadedClient final : OperationOwner {
   std::mutex mutex_;
   /// Notified when no operation runs.
   std::condition_variable idle_;
-  /// Operations that run; guarded by the mutex, as is `closed_`.
-  std::unordered_map<const Operation*, Waiting*> running_;
+  /// Operations that have not ended, by their numbers; guarded by the mutex, as is `closed_`.
+  std::unordered_map<std::uint64_t, Running> running_;
   bool closed_ = false;
   bool stopped_ = false;
   std::atomic<std::uint64_t> last_number_ = 0;

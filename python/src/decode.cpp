@@ -32,7 +32,11 @@ struct BadMessage {};
 class ValueDecoder {
  public:
   ValueDecoder(const ValueTypes& types, Bytes message)
-      : names_(types), types_(types.description()), message_(message), from_(message, arena_) {}
+      : names_(types),
+        types_(types.description()),
+        message_(message),
+        from_(message, arena_),
+        bytes_left_(kFreeBytes + kBytesPerByte * std::uint64_t{message.size()}) {}
 
   nb::object decode() {
     try {
@@ -67,8 +71,9 @@ class ValueDecoder {
     from_.fail(fault);
     throw BadMessage{};
   }
-  [[noreturn]] void fail(std::string_view reason) {
-    failure_ = Status{StatusCode::kInvalidArgument, Layer::kCodec, reason};
+  [[noreturn]] void fail(std::string_view reason) { fail(StatusCode::kInvalidArgument, reason); }
+  [[noreturn]] void fail(StatusCode code, std::string_view reason) {
+    failure_ = Status{code, Layer::kCodec, reason};
     throw BadMessage{};
   }
   static Reference checked(PyObject* object) {
@@ -77,6 +82,14 @@ class ValueDecoder {
   }
   static void checked_call(int outcome) {
     if (outcome < 0) throw nb::python_error();
+  }
+  /// Counts memory of objects before they are made: a message of a few bytes may stand for many.
+  void charge(std::uint64_t bytes, std::uint64_t count) {
+    // Neither factor is more than 40 bits: counts are checked against the size of the message.
+    if (bytes * count > bytes_left_) {
+      fail(StatusCode::kResourceExhausted, "its objects would take too much memory for its size");
+    }
+    bytes_left_ -= bytes * count;
   }
   template <typename T>
   T get() {
@@ -155,6 +168,8 @@ class ValueDecoder {
   Reference get_integer(const Node& node) {
     const std::byte* bytes;
     need(from_.take(node.width, bytes));
+    // The interpreter keeps the integers of an unsigned byte.
+    charge(kNumberBytes, node.width == 1 && node.shape == Shape::kUnsigned ? 0 : 1);
     const bool is_signed = node.shape == Shape::kSigned;
     if (node.width > 8) return wide_integer(bytes, node.width, is_signed);
     std::uint64_t bits = 0;
@@ -173,6 +188,7 @@ class ValueDecoder {
     return checked(PyObject_Call(from_bytes.get(), given.get(), named.get()));
   }
   Reference get_float(const Node& node) {
+    charge(kNumberBytes, 1);
     if (node.width == 4) return checked(PyFloat_FromDouble(static_cast<double>(get<float>())));
     if (node.width == 8) return checked(PyFloat_FromDouble(get<double>()));
     fail("long double has no value in Python");
@@ -182,6 +198,7 @@ class ValueDecoder {
     const auto size = get<std::uint32_t>();
     const std::byte* bytes;
     need(from_.take(size, bytes));
+    charge(1, kObjectBytes + std::uint64_t{size});
     return as_text({bytes, size});
   }
   /// A str, or bytes for a string that is no UTF-8.
@@ -198,6 +215,7 @@ class ValueDecoder {
   Reference get_bytes(std::uint64_t count) {
     const std::byte* bytes;
     need(from_.take(count, bytes));
+    charge(1, kObjectBytes + count);
     return checked(
         PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes), static_cast<Py_ssize_t>(count)));
   }
@@ -206,8 +224,12 @@ class ValueDecoder {
     need(from_.read_count(count, node.element_min, node.element_alignment));
     return count;
   }
+  Reference new_list(std::uint64_t count) {
+    charge(1, kObjectBytes + kSlotBytes * count);
+    return checked(PyList_New(static_cast<Py_ssize_t>(count)));
+  }
   Reference get_list(const Node& node, std::uint64_t count) {
-    Reference list = checked(PyList_New(static_cast<Py_ssize_t>(count)));
+    Reference list = new_list(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), get_part(node, 0).release());
     }
@@ -229,45 +251,32 @@ class ValueDecoder {
     empty_elements_left_ -= count;
   }
 
-  /// Python can have values of this type in a set, or as keys of a dict.
-  bool is_hashable(const Node& node) const {
-    switch (node.shape) {
-      case Shape::kSequence:
-      case Shape::kArray:
-        return is_byte(part_node(node, 0));
-      case Shape::kSet:
-      case Shape::kMultiset:
-      case Shape::kMap:
-      case Shape::kMultimap:
-      case Shape::kAddition:
-      case Shape::kVariant:
-      case Shape::kResult:
-      case Shape::kExpected:
-        return false;
-      case Shape::kOptional:
-        return is_hashable(part_node(node, 0));
-      case Shape::kMembers:
-        if (types_.has_names(node)) return false;
-        for (std::uint32_t place = 0; place < node.count; ++place) {
-          if (!is_hashable(part_node(node, place))) return false;
-        }
-        return true;
-      default:
-        return true;
-    }
-  }
   Reference get_set(const Node& node) {
     const std::uint32_t count = get_count(node);
-    if (node.shape == Shape::kMultiset || !is_hashable(part_node(node, 0))) return get_list(node, count);
-    Reference set = checked(PySet_New(nullptr));
-    for (std::uint32_t i = 0; i < count; ++i) checked_call(PySet_Add(set.get(), get_part(node, 0).get()));
+    if (node.shape == Shape::kMultiset) return get_list(node, count);
+    const bool as_set = names_.is_hashable(types_.part(node, 0).node);
+    charge(kPairBytes, as_set ? count + std::uint64_t{kPairsAtOnce} : 0);
+    Reference set = as_set ? checked(PySet_New(nullptr)) : new_list(count);
+    KeyCheck::Mark mark = keys_.begin();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::size_t key_at = from_.offset();
+      Reference key = get_part(node, 0);
+      keys_.add(mark, message_.data(), {key_at, from_.offset() - key_at});
+      if (as_set) {
+        checked_call(PySet_Add(set.get(), key.get()));
+      } else {
+        PyList_SET_ITEM(set.get(), static_cast<Py_ssize_t>(i), key.release());
+      }
+    }
+    if (!keys_.end(mark, message_.data())) fail(DecodeFault::kDuplicateKey);
     return set;
   }
   /// A dict, or a list of pairs for keys that a dict cannot have.
   Reference get_map(const Node& node) {
     const std::uint32_t count = get_count(node);
-    const bool as_dict = node.shape == Shape::kMap && is_hashable(part_node(node, 0));
-    Reference map = checked(as_dict ? PyDict_New() : PyList_New(static_cast<Py_ssize_t>(count)));
+    const bool as_dict = node.shape == Shape::kMap && names_.is_hashable(types_.part(node, 0).node);
+    charge(kPairBytes, count + std::uint64_t{kPairsAtOnce});
+    Reference map = as_dict ? checked(PyDict_New()) : new_list(count);
     KeyCheck::Mark mark = keys_.begin();
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::size_t key_at = from_.offset();
@@ -296,6 +305,7 @@ class ValueDecoder {
     if (types_.has_names(node) && index != 0) return get_dict(node);
     const auto count = static_cast<Py_ssize_t>(node.count);
     const bool list = has_additions(node);
+    charge(1, kObjectBytes + kSlotBytes * std::uint64_t{node.count});
     Reference all = checked(list ? PyList_New(count) : PyTuple_New(count));
     for (std::uint32_t place = 0; place < node.count; ++place) {
       const auto at = static_cast<Py_ssize_t>(place);
@@ -312,6 +322,7 @@ class ValueDecoder {
     return all;
   }
   Reference get_dict(const Node& node) {
+    charge(1, node.count == 0 ? kObjectBytes : kDictBytes + kMemberBytes * std::uint64_t{node.count});
     Reference dict = checked(PyDict_New());
     for (std::uint32_t place = 0; place < node.count; ++place) {
       const TypeDescription::Part& part = types_.part(node, place);
@@ -327,11 +338,13 @@ class ValueDecoder {
   Reference get_present(const Node& node) {
     Reference value = get_part(node, 0);
     if (part_node(node, 0).shape != Shape::kOptional) return value;
+    charge(kObjectBytes, 1);
     return checked(PyTuple_Pack(1, value.get()));
   }
   Reference get_variant(const Node& node) {
     const auto place = get<std::uint8_t>();
     if (place >= node.count) fail(DecodeFault::kVariant);
+    charge(kInstanceBytes, 1);
     const Reference value = get_part(node, place);
     return checked(PyObject_CallFunction(PythonClasses::get().variant.ptr(), "iO", static_cast<int>(place),
                                          value.get()));
@@ -339,6 +352,7 @@ class ValueDecoder {
   Reference get_outcome(const Node& node) {
     const bool ok = get_flag();
     const bool expected = node.shape == Shape::kExpected;
+    charge(kInstanceBytes, 1);
     Reference value = Reference::to(Py_None);
     if (!ok && !expected) {
       value = Reference{error_of(get_failure()).release().ptr()};
@@ -350,6 +364,7 @@ class ValueDecoder {
   }
   Status get_failure() {
     namespace codec = detail::codec_detail;
+    charge(kErrorBytes, 1);
     const auto code = get<std::uint8_t>();
     const auto layer = get<std::uint8_t>();
     const auto flags = get<std::uint8_t>();
@@ -383,6 +398,7 @@ class ValueDecoder {
     if (PyDateTimeAPI == nullptr) PyDateTime_IMPORT;
     const std::byte* bytes;
     need(from_.take(rep.width, bytes));
+    charge(kObjectBytes, 1);
     __extension__ using Wide = __int128;
     std::uint64_t bits = 0;
     for (unsigned i = 0; i < rep.width; ++i) bits |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
@@ -432,6 +448,24 @@ class ValueDecoder {
     }
   }
 
+  /// Usual bytes of objects in the interpreter; bools, None and short integers are shared.
+  static constexpr std::uint64_t kObjectBytes = 64;
+  static constexpr std::uint64_t kNumberBytes = 32;
+  static constexpr std::uint64_t kSlotBytes = 8;
+  /// An entry of a set, a map or a list of pairs, and those for which even the smallest of them has room.
+  static constexpr std::uint64_t kPairBytes = 64;
+  static constexpr unsigned kPairsAtOnce = 2;
+  /// The dict of a struct, and each member of it.
+  static constexpr std::uint64_t kDictBytes = 160;
+  static constexpr std::uint64_t kMemberBytes = 24;
+  /// A weft.Variant or weft.Outcome, and a weft.RpcError.
+  static constexpr std::uint64_t kInstanceBytes = 160;
+  static constexpr std::uint64_t kErrorBytes = 600;
+  /// Bytes of objects for any message, and for each byte of it. Structs of at least four bytes on the wire
+  /// take less than that.
+  static constexpr std::uint64_t kFreeBytes = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kBytesPerByte = 64;
+
   const ValueTypes& names_;
   const TypeDescription& types_;
   Bytes message_;
@@ -441,6 +475,7 @@ class ValueDecoder {
   std::vector<Hole> holes_;
   unsigned depth_ = 0;
   std::uint64_t empty_elements_left_ = detail::CodecLimits::kEmptyElementsMax;
+  std::uint64_t bytes_left_;
   Status failure_;
 };
 

@@ -1,9 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "client.hpp"
 
 namespace weft::python {
+
+namespace {
+
+/// An exception of `kind` with `text`, or the MemoryError that Python keeps for want of memory.
+Reference exception_of(PyObject* kind, const char* text) {
+  Reference made{PyObject_CallFunction(kind, "s", text)};
+  if (made) return made;
+  PyErr_Clear();
+  PyErr_NoMemory();
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Reference its_type{type};
+  const Reference its_trace{trace};
+  return Reference{value};
+}
+
+}  // namespace
 
 DrivenClient::DrivenClient(const PythonOptions& options) {
   Result<std::unique_ptr<Loop>> loop = Loop::create();
@@ -17,6 +39,8 @@ DrivenClient::~DrivenClient() {
   if (made_in_.in_child()) {
     static_cast<void>(client_.release());
     static_cast<void>(loop_.release());
+    leave_to_parent(streams_);
+    leave_to_parent(running_);
     return;
   }
   end_all();
@@ -44,43 +68,41 @@ std::uint64_t DrivenClient::start(std::unique_ptr<Operation> operation, nb::obje
   const std::uint64_t number = new_number();
   operation->id = number;
   running_.emplace(number, Running{std::move(operation), std::move(future)});
-  to_begin_.push_back(number);
-  wake();
+  request(Request::Kind::kBegin, number);
   return number;
 }
 
 void DrivenClient::cancel(std::uint64_t operation) {
   if (made_in_.in_child() || !running_.contains(operation)) return;
-  to_cancel_.push_back(operation);
-  wake();
+  request(Request::Kind::kCancel, operation);
 }
 
 void DrivenClient::drop_stream(std::uint64_t stream) {
   if (made_in_.in_child() || closed_) return;
-  to_drop_.push_back(stream);
-  wake();
+  request(Request::Kind::kDropStream, stream);
 }
 
 // One post for all that Python asks for between two turns.
-void DrivenClient::wake() {
+void DrivenClient::request(Request::Kind kind, std::uint64_t number) {
+  requests_.push_back({kind, number});
   if (std::exchange(posted_, true)) return;
-  loop_->post([this] { begin_all(); });
+  loop_->post([this] { do_requests(); });
 }
 
-void DrivenClient::begin_all() {
+void DrivenClient::do_requests() {
   posted_ = false;
-  for (const std::uint64_t number : std::exchange(to_begin_, {})) {
-    const auto found = running_.find(number);
-    if (found == running_.end()) continue;
-    found->second.begun = true;
-    ++unfinished_;
-    found->second.operation->begin(*client_, streams_, *this);
-  }
-  for (const std::uint64_t number : std::exchange(to_cancel_, {})) {
-    const auto found = running_.find(number);
-    if (found != running_.end()) found->second.operation->cancel();
-  }
-  for (const std::uint64_t number : std::exchange(to_drop_, {})) streams_.drop(number);
+  for (const Request& each : std::exchange(requests_, {})) do_request(each);
+}
+
+void DrivenClient::do_request(const Request& request) {
+  if (request.kind == Request::Kind::kDropStream) return streams_.drop(request.number);
+  const auto found = running_.find(request.number);
+  if (found == running_.end()) return;
+  Running& its = found->second;
+  if (request.kind == Request::Kind::kCancel) return its.operation->cancel();
+  its.begun = true;
+  ++unfinished_;
+  its.operation->begin(*client_, streams_, *this);
 }
 
 // Inside a turn: no code of Python may run here.
@@ -112,6 +134,12 @@ void DrivenClient::deliver(Operation& operation, nb::handle future) noexcept {
   } catch (nb::python_error& error) {
     outcome = Reference::to(error.value().ptr());
     setter = "set_exception";
+  } catch (const std::bad_alloc&) {
+    outcome = exception_of(PyExc_MemoryError, "out of memory for the result of a call");
+    setter = "set_exception";
+  } catch (const std::exception& error) {
+    outcome = exception_of(PyExc_RuntimeError, error.what());
+    setter = "set_exception";
   }
   const Reference set{PyObject_CallMethod(future.ptr(), setter, "(O)", outcome.get())};
   // The future was cancelled, or its loop is closed: nobody waits.
@@ -122,7 +150,7 @@ void DrivenClient::end_all() noexcept {
   if (loop_ == nullptr || client_ == nullptr) return;
   posted_ = true;
   loop_->post([this] {
-    begin_all();
+    do_requests();
     for (auto& [number, each] : running_) {
       if (each.begun) each.operation->cancel();
     }

@@ -346,7 +346,7 @@ class Encoder {
     const Node& element = part_node(node, 0);
     if (is_byte(element) && PyObject_CheckBuffer(value) != 0) {
       BufferView view;
-      if (!view.get(value, PyBUF_SIMPLE)) throw nb::python_error();
+      if (!view.get(value, PyBUF_SIMPLE)) expect("a contiguous bytes-like object", value);
       if (view.size() != node.number) wrong_count(node);
       return put_bytes(view.data(), view.size());
     }
@@ -365,7 +365,9 @@ class Encoder {
 
   void put_map(const Node& node, PyObject* value) {
     const bool multi = node.shape == Shape::kMultimap;
-    if (!multi && !PyDict_Check(value)) expect("a dict", value);
+    // Pairs are also what a map is decoded as if a dict cannot have its keys.
+    const bool takes_pairs = multi || !names_.is_hashable(types_.part(node, 0).node);
+    if (!takes_pairs && !PyDict_Check(value)) expect("a dict", value);
     const Reference items =
         PyDict_Check(value) ? Reference{checked(PyDict_Items(value))} : elements_of(value, "a list of pairs");
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());

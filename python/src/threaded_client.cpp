@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
-#include <latch>
 #include <utility>
 
 #include "client.hpp"
@@ -31,6 +30,8 @@ ThreadedClient::~ThreadedClient() {
   if (made_in_.in_child()) {
     static_cast<void>(client_.release());
     static_cast<void>(thread_.release());
+    leave_to_parent(streams_);
+    leave_to_parent(running_);
     return;
   }
   const nb::gil_scoped_release without_gil;
@@ -43,18 +44,8 @@ nb::object ThreadedClient::run(Operation& operation) {
   const bool good = wait(waiting);
   if (!good) {
     const nb::error_scope raised;
-    thread_->post([this, &operation, &waiting] {
-      const std::lock_guard lock(mutex_);
-      // The operation is there until its thread goes on, which it does not yet. Cancelling only schedules.
-      if (!waiting.ended) operation.cancel();
-    });
+    cancel(operation.id);
     while (!wait(waiting)) PyErr_Clear();
-    settle();
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    running_.erase(&operation);
-    if (running_.empty()) idle_.notify_all();
   }
   if (!good) throw nb::python_error();
   return operation.result();
@@ -64,18 +55,29 @@ void ThreadedClient::begin(Operation& operation, Waiting& waiting) {
   if (made_in_.in_child()) {
     throw_runtime_error("the client was made before a fork: make another one in the child");
   }
-  const std::lock_guard lock(mutex_);
-  if (closed_) throw_runtime_error("the client is closed");
-  running_.emplace(&operation, &waiting);
-  thread_->post([this, &operation] { operation.begin(*client_, streams_, *this); });
+  operation.id = new_number();
+  // An exception is made without the lock: code of Python may run then, and drop a stream of this client.
+  const bool open = [&] {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    running_.emplace(operation.id, Running{&operation, &waiting});
+    thread_->post([this, &operation] { operation.begin(*client_, streams_, *this); });
+    return true;
+  }();
+  if (!open) throw_runtime_error("the client is closed");
 }
 
-// Waits for what was posted before: nothing of it refers to this thread's frame any more.
-void ThreadedClient::settle() {
-  const nb::gil_scoped_release without_gil;
-  std::latch settled{1};
-  thread_->post([&settled] { settled.count_down(); });
-  settled.wait();
+// The number refers to nothing of the thread that waits, which may go on before the loop comes to this, or
+// after the loop has stopped.
+void ThreadedClient::cancel(std::uint64_t operation) {
+  const std::lock_guard lock(mutex_);
+  if (!running_.contains(operation)) return;
+  thread_->post([this, operation] {
+    const std::lock_guard inside(mutex_);
+    const auto found = running_.find(operation);
+    // It is there until its end, which takes the lock. Cancelling only schedules.
+    if (found != running_.end()) found->second.operation->cancel();
+  });
 }
 
 bool ThreadedClient::wait(Waiting& waiting) {
@@ -93,7 +95,11 @@ bool ThreadedClient::wait(Waiting& waiting) {
 
 void ThreadedClient::ended(Operation& operation) noexcept {
   const std::lock_guard lock(mutex_);
-  Waiting& waiting = *running_.find(&operation)->second;
+  const auto found = running_.find(operation.id);
+  Waiting& waiting = *found->second.waiting;
+  running_.erase(found);
+  // close() in a handler of a signal waits for this on the thread that waits for the operation.
+  if (running_.empty()) idle_.notify_all();
   waiting.ended = true;
   // Under the lock: afterwards the waiting thread may end what it waits on.
   waiting.changed.notify_one();

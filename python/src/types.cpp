@@ -29,6 +29,55 @@ PyObject* ValueTypes::name_of(const Part& part) const {
   return name.ptr();
 }
 
+bool ValueTypes::is_hashable(std::uint32_t index) const {
+  if (hashable_.size() <= index) hashable_.resize(index + std::size_t{1});
+  if (hashable_[index] == Hashable::kUnknown) {
+    // A type within itself finds this.
+    hashable_[index] = Hashable::kNo;
+    const bool its = find_hashable(types_.node(index));
+    hashable_[index] = its ? Hashable::kYes : Hashable::kNo;
+  }
+  return hashable_[index] == Hashable::kYes;
+}
+
+bool ValueTypes::find_hashable(const detail::TypeDescription::Node& node) const {
+  using detail::Shape;
+  const auto part_is_hashable = [&](std::uint32_t place) {
+    return is_hashable(types_.part(node, place).node);
+  };
+  switch (node.shape) {
+    case Shape::kSequence:
+    case Shape::kArray: {
+      const auto& element = types_.node(types_.part(node, 0).node);
+      return element.width == 1 && (element.shape == Shape::kUnsigned || element.shape == Shape::kChar);
+    }
+    case Shape::kSet:
+    case Shape::kMultiset:
+    case Shape::kMap:
+    case Shape::kMultimap:
+    case Shape::kAddition:
+    case Shape::kVariant:
+    case Shape::kResult:
+    case Shape::kExpected:
+      return false;
+    case Shape::kOptional:
+      return part_is_hashable(0);
+    case Shape::kMembers:
+      if (types_.has_names(node)) return false;
+      for (std::uint32_t place = 0; place < node.count; ++place) {
+        if (!part_is_hashable(place)) return false;
+      }
+      return true;
+    case Shape::kDuration:
+    case Shape::kTime:
+    case Shape::kOtherTime:
+      // Two times within one microsecond are equal in Python.
+      return node.number % 1'000 == 0;
+    default:
+      return true;
+  }
+}
+
 nb::object error_of(const Status& status) {
   const std::string_view message = status.message();
   const std::string_view details = status.details();

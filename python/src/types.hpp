@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -43,10 +44,18 @@ class ValueTypes {
   const detail::TypeDescription& description() const { return types_; }
   /// Returns the name of `part`, which is a part of description() and has a name. Borrowed.
   PyObject* name_of(const Part& part) const;
+  /// True if values of this type may be in a set of Python, or keys of a dict, and different values stay
+  /// different there. False for types that contain themselves.
+  bool is_hashable(std::uint32_t index) const;
 
  private:
   const detail::TypeDescription types_;
+  enum class Hashable : std::uint8_t { kUnknown, kNo, kYes };
+
+  bool find_hashable(const detail::TypeDescription::Node& node) const;
+
   mutable std::unordered_map<const Part*, nb::object> names_;
+  mutable std::vector<Hashable> hashable_;
 };
 
 /// Replaces `out` by the message that `value` stands for. Throws nb::python_error: a TypeError or a

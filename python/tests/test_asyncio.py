@@ -260,6 +260,28 @@ def test_one_task_reads_a_stream(url: str) -> None:
     run(url, work)
 
 
+def test_a_cancelled_read_ends_its_stream(url: str) -> None:
+    async def work(client: weft.Client) -> None:
+        both = await client.open("echo/all")
+        reading = asyncio.ensure_future(both.__anext__())
+        await client.call("nothing")
+        await both.write((1, 2))
+        # The item is there, and the task has not run since.
+        while not reading._fut_waiter.done():  # type: ignore[attr-defined]
+            client._core.turn()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        # Another item would hide that the first one is lost.
+        with pytest.raises(weft.RpcError, match="was closed"):
+            await both.write((3, 4))
+        with pytest.raises(weft.RpcError, match="was closed"):
+            await both.__anext__()
+        assert await client.call("math/add", 1, 2) == 3
+
+    run(url, work)
+
+
 def test_a_stream_that_was_closed_says_so(url: str) -> None:
     async def work(client: weft.Client) -> None:
         both = await client.open("echo/all")
@@ -292,6 +314,38 @@ def test_closing_the_client_ends_its_calls(url: str) -> None:
         await client.close()
 
     asyncio.run(main())
+
+
+def test_a_closed_client_watches_nothing(url: str) -> None:
+    async def main() -> None:
+        client = weft.connect(url)
+        await client.call("nothing")
+        await client.close()
+        for late in (client.call("nothing"), client.open("count", 1), client.__aenter__()):
+            with pytest.raises(RuntimeError, match="the client is closed"):
+                await late
+        assert not asyncio.get_running_loop().remove_reader(client._core.fileno())
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_cannot_watch_does_not_keep_the_client(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = weft.connect(url)
+
+    def refuse(*_: Any) -> None:
+        raise NotImplementedError
+
+    async def refused() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", refuse)
+        with pytest.raises(NotImplementedError):
+            await client.call("nothing")
+
+    async def works() -> None:
+        assert await client.call("math/add", 1, 2) == 3
+        await client.close()
+
+    asyncio.run(refused())
+    asyncio.run(works())
 
 
 def test_a_lost_server_fails_calls_and_is_called_again(own_server: Any) -> None:
@@ -379,6 +433,36 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_child_of_fork_closes_without_harm(url: str) -> None:
+    program = '''
+import asyncio, gc, os, sys, weft
+async def main():
+    client = weft.connect(sys.argv[1])
+    stream = await client.open("echo/all")
+    waiting = asyncio.ensure_future(client.call("wait"))
+    await client.call("nothing")
+    child = os.fork()
+    if child == 0:
+        await client.close()
+        core, client._core = client._core, None
+        stream._client = waiting = None
+        del core
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert await asyncio.wait_for(client.call("math/add", 3, 4), 20) == 7
+    await stream.write((1, 2))
+    assert await stream.__anext__() == {"x": 1.0, "y": 2.0}
+    await client.close()
+    try:
+        await waiting
+    except weft.RpcError:
+        print("ends")
+asyncio.run(main())
+'''
+    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "ends\n" and done.returncode == 0, done.stderr
 
 
 def test_calls_leave_no_memory_behind(url: str) -> None:

@@ -108,6 +108,41 @@ def test_ctrl_c_ends_a_waiting_call(url: str) -> None:
     assert program.returncode in (0, 1, -signal.SIGINT)
 
 
+CLOSED = '''
+import signal, sys, weft, weft.blocking
+client = weft.blocking.connect(sys.argv[1])
+def close(*_):
+    client.close()
+    {ending}
+signal.signal(signal.SIGUSR1, close)
+try:
+    client.call("wait", attachment=bytearray(100_000))
+except (weft.RpcError, KeyError) as error:
+    print(repr(error)[:8], flush=True)
+try:
+    client.call("nothing")
+except RuntimeError as error:
+    print(error, flush=True)
+'''
+
+
+@pytest.mark.parametrize("ending, name", [("pass", "RpcError"), ("raise KeyError", "KeyError")])
+def test_a_handler_of_a_signal_closes_the_client(url: str, ending: str, name: str) -> None:
+    with weft.blocking.connect(url) as client:
+        before = client.call("waiting")
+        command = [sys.executable, "-c", CLOSED.format(ending=ending), url]
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            while client.call("waiting") == before:
+                assert program.poll() is None
+            program.send_signal(signal.SIGUSR1)
+            out, _ = program.communicate(timeout=60)
+        finally:
+            program.kill()
+    assert out == f"{name}\nthe client is closed\n"
+    assert program.returncode == 0
+
+
 @pytest.mark.parametrize("thread", ["", "threading.Thread(target=lambda: client.call('wait'), daemon=True).start()"])
 def test_a_program_ends_with_a_client_open(url: str, thread: str) -> None:
     program = f"""

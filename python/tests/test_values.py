@@ -69,6 +69,10 @@ class Pair(NamedTuple):
         ("map[string: f64]", {"a": 1.5, "": 2.0}),
         ("map[i32: [string]]", {1: ["x"], -2: []}),
         ("multimap[i32: i32]", [(1, 2), (1, 3)]),
+        ("map[{x: i32}: string]", [({"x": 1}, "a"), ({"x": 2}, "b")]),
+        ("set[{x: i32}]", [{"x": 1}, {"x": 2}]),
+        ("map[duration<i64 x 1/1000000>: i32]", {datetime.timedelta(microseconds=1): 2}),
+        ("map[duration<i64 x 1/1000000000>: i32]", [(datetime.timedelta(microseconds=1), 2)]),
         ("{x: f64, y: f64}", {"x": 1.0, "y": -2.0}),
         ("{i32, string}", (1, "a")),
         ("{a: {b: {c: i32?}}}", {"a": {"b": {"c": None}}}),
@@ -154,6 +158,8 @@ def test_additions_are_none_where_they_are_missing() -> None:
         ("[u8; 2]", b"abc", ValueError, "2 elements are expected"),
         ("set[i32]", [1, 1], ValueError, "stands twice"),
         ("map[i32: i32]", [1], TypeError, "a dict is expected"),
+        ("map[i32: i32]", [(1, 2)], TypeError, "a dict is expected"),
+        ("map[{x: i32}: i32]", [({"x": 1}, 2), ({"x": 1}, 3)], ValueError, "stands twice"),
         ("map[string: i32]", {"a": "b"}, TypeError, "arguments[0]['a']: an int"),
         ("{x: {y: f64}}", {"x": {"y": "z"}}, TypeError, "arguments[0].x.y: a float is expected, not str"),
         ("{x: f64}", {}, TypeError, "arguments[0].x: the value is missing"),
@@ -173,6 +179,16 @@ def test_wrong_values_are_named(types: str, value: Any, kind: type, text: str) -
     with pytest.raises(kind) as error:
         sent(f"({types})", value)
     assert text in str(error.value)
+
+
+@pytest.mark.parametrize("types", ["[u8; 4]", "[char; 4]"])
+def test_memory_that_is_not_contiguous_is_refused(types: str) -> None:
+    released = memoryview(b"abcd")
+    released.release()
+    for view in (memoryview(b"abcdefgh")[::2], released):
+        with pytest.raises(TypeError, match=r"f: arguments\[0\]: a contiguous bytes-like object is expected"):
+            sent(f"({types})", view)
+    assert through(types, memoryview(b"abcdefgh")[2:6]) == b"cdef"
 
 
 def test_arguments_are_counted() -> None:
@@ -238,6 +254,8 @@ def test_hostile_messages_are_refused() -> None:
         ("[{}]", b"\xff\xff\xff\x7f"),
         ("string", b"\xff\xff\xff\xff" + b"a" * 8),
         ("map[i32: i32]", sent("(multimap[i32: i32])", [(1, 2), (1, 3)])),
+        ("set[i32]", sent("(multiset[i32])", [2, 1, 2])),
+        ("set[{x: i32}]", sent("(multiset[{x: i32}])", [(1,), (1,)])),
         ("bool", b"\2"),
         ("<i32 | string>", b"\2"),
         ("result<i32>", b"\0\0\0\0" + bytes(8)),
@@ -256,6 +274,40 @@ def test_deep_messages_are_refused() -> None:
     message = b"\1\0\0\0" * 5000
     with pytest.raises(weft.RpcError, match="nested too deeply"):
         received(types, message)
+
+
+def test_sets_and_maps_of_types_that_contain_themselves_are_lists() -> None:
+    assert received("(set[{i32, ^0?}])", bytes(4)) == []
+    assert received("(map[{i32, ^0?}: i32])", bytes(4)) == []
+    one = sent("(set[{i32, ^0?}])", [(1, (2, None))])
+    assert received("(set[{i32, ^0?}])", one) == [(1, (2, None))]
+
+
+@pytest.mark.parametrize("clock", ["{}", "time<{}>", "steady_time<{}>"])
+def test_times_that_python_cuts_stay_apart(clock: str) -> None:
+    finer = clock.format("duration<i64 x 1/1000000000>")
+    ticks = sent("([i64])", [1, 2, 3])
+    assert len(received(f"(set[{finer}])", ticks)) == 3
+    assert len(received(f"(set[{{{finer}, i32?}}])", sent("([{i64, i32?}])", [(1, 4), (2, 4)]))) == 2
+    pairs = received(f"(map[{finer}: i32])", sent("([{i64, i32}])", [(1, 5), (2, 6)]))
+    assert [value for _, value in pairs] == [5, 6]
+
+
+def test_objects_of_a_message_are_bounded_by_its_size() -> None:
+    # Each element is one byte of the message, and 420 dicts.
+    empty = ", ".join(f"m{i}: {{}}" for i in range(20))
+    more = ", ".join(f"n{i}: {{{empty}}}" for i in range(20))
+    types = f"([{{flag: bool, more: {{{more}}}}}])"
+    few = received(types, sent("([bool])", [True] * 100))
+    assert len(few) == 100 and few[0]["more"]["n0"]["m0"] == {}
+    with pytest.raises(weft.RpcError, match="too much memory for its size") as error:
+        received(types, sent("([bool])", [True] * 5_000))
+    assert error.value.code is weft.StatusCode.RESOURCE_EXHAUSTED
+    # What programs send fits.
+    count = 1 << 20
+    for element, size in {"i8": 1, "u8?": 1, "bool": 1, "i16": 2, "f32": 4, "{id: i32}": 4, "string": 4}.items():
+        message = count.to_bytes(4, "little") + bytes(count * size)
+        assert len(received(f"([{element}])", message)) == count
 
 
 def test_types_that_are_none_are_refused() -> None:

@@ -33,7 +33,7 @@ class AsyncStream:
         return self
 
     async def __anext__(self) -> Any:
-        found = await self._client._run(self._client._core.next, self._number, self._method)
+        found = await self._run(self._client._core.next, self._number, self._method)
         if found is None:
             raise StopAsyncIteration
         value, self.attachment = found
@@ -41,17 +41,25 @@ class AsyncStream:
 
     async def write(self, item: Any) -> bool:
         """Sends an item, and waits while the handler is slow to read. Returns False when the handler takes no more."""
-        written: bool = await self._client._run(self._client._core.write, self._number, self._method, item)
+        written: bool = await self._run(self._client._core.write, self._number, self._method, item)
         return written
 
     async def end_writing(self) -> None:
         """Says that no more items are written. Reading goes on."""
-        await self._client._run(self._client._core.finish, self._number, self._method, False)
+        await self._run(self._client._core.finish, self._number, self._method, False)
 
     async def result(self) -> Any:
         """Ends writing, drops unread items, and returns the result of the function, once."""
-        value = await self._client._run(self._client._core.finish, self._number, self._method, True)
+        value = await self._run(self._client._core.finish, self._number, self._method, True)
         return build(self._returns, value)
+
+    async def _run(self, begin: Any, *given: Any) -> Any:
+        try:
+            return await self._client._run(begin, *given)
+        except asyncio.CancelledError:
+            # The item of a cancelled read may have arrived, so a stream that went on would lack one.
+            self.cancel()
+            raise
 
     def cancel(self) -> None:
         """Ends the stream, also for the handler."""
@@ -80,6 +88,7 @@ class Client:
         self._core = _core.DrivenClient(url, **options)
         self._methods: Dict[str, _core.Method] = {}
         self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._closed = False
         self._pid = os.getpid()
 
     async def __aenter__(self) -> "Client":
@@ -93,7 +102,9 @@ class Client:
 
     async def close(self) -> None:
         """Ends all calls with CANCELLED, and the connection."""
-        if self._loop is not None and not self._loop.is_closed():
+        self._closed = True
+        # A child of fork has the loop's descriptor too, and would take the watch of its parent away.
+        if self._loop is not None and not self._loop.is_closed() and os.getpid() == self._pid:
             self._loop.remove_reader(self._core.fileno())
         self._loop = None
         self._core.close()
@@ -173,6 +184,8 @@ class Client:
 
     def _attach(self) -> asyncio.AbstractEventLoop:
         """The running loop, which turns the client's own from the first call on."""
+        if self._closed:
+            raise RuntimeError("the client is closed")
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -181,8 +194,8 @@ class Client:
                 raise RuntimeError("the client was made before a fork: make another one in the child") from None
             raise
         if self._loop is None:
-            self._loop = loop
             loop.add_reader(self._core.fileno(), self._turn)
+            self._loop = loop
         elif self._loop is not loop:
             raise RuntimeError("the client belongs to another asyncio loop: make one in each loop")
         return loop
