@@ -3,6 +3,7 @@
 #include <datetime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -98,6 +99,13 @@ class Encoder {
   static PyObject* checked(PyObject* object) {
     if (object == nullptr) throw nb::python_error();
     return object;
+  }
+
+  static std::string shown(PyObject* value) {
+    const Reference repr{checked(PyObject_Repr(value))};
+    const char* const text = PyUnicode_AsUTF8(repr.get());
+    if (text == nullptr) throw nb::python_error();
+    return text;
   }
 
   std::byte* extend(std::size_t size) {
@@ -237,10 +245,7 @@ class Encoder {
     return PyObject_Call(to_bytes.get(), given.get(), named.get());
   }
   [[noreturn]] void does_not_fit(PyObject* number, bool is_signed, unsigned bits) const {
-    const Reference shown{checked(PyObject_Repr(number))};
-    const char* const text = PyUnicode_AsUTF8(shown.get());
-    if (text == nullptr) throw nb::python_error();
-    out_of_range(std::string{text}.substr(0, 40) + " does not fit into " +
+    out_of_range(shown(number).substr(0, 40) + " does not fit into " +
                  (is_signed ? "a signed" : "an unsigned") + " integer of " + std::to_string(bits) + " bits");
   }
 
@@ -280,7 +285,8 @@ class Encoder {
     return node.width == 1 && (node.shape == Shape::kUnsigned || node.shape == Shape::kChar);
   }
   /// Elements of `value` as a list or tuple. A text and a mapping are refused, although they have elements.
-  Reference elements_of(PyObject* value, const char* wanted) const {
+  Reference elements_of(PyObject* value, const char* wanted) {
+    refuse_iterator_in_trial(value);
     if (PyUnicode_Check(value) || PyDict_Check(value) || Py_TYPE(value)->tp_iter == nullptr) {
       if (PySequence_Check(value) == 0 || PyUnicode_Check(value) || PyDict_Check(value))
         expect(wanted, value);
@@ -438,10 +444,7 @@ class Encoder {
         known = PyObject_RichCompareBool(key, names_.name_of(types_.part(node, place)), Py_EQ) == 1;
       }
       if (known) continue;
-      const Reference shown{checked(PyObject_Repr(key))};
-      const char* const text = PyUnicode_AsUTF8(shown.get());
-      if (text == nullptr) throw nb::python_error();
-      out_of_range("there is no member " + std::string{text});
+      out_of_range("there is no member " + shown(key));
     }
     out_of_range("a member is unknown");
   }
@@ -476,16 +479,16 @@ class Encoder {
       expect("None, or a tuple of one value,", value);
     put_inside({Step::Kind::kElement, 0}, inner, PyTuple_GET_ITEM(value, 0));
   }
-  void put_variant(const Node& node, PyObject* value) {
-    if (PyObject_IsInstance(value, PythonClasses::get().variant.ptr()) == 1) {
-      const auto place = nb::cast<std::uint64_t>(nb::handle(value).attr("index"));
-      const nb::object inner = nb::handle(value).attr("value");
-      if (place >= node.count) {
-        out_of_range("the variant has " + std::to_string(node.count) + " alternatives, and no " +
-                     std::to_string(place));
-      }
-      return put_alternative(node, static_cast<std::uint32_t>(place), inner.ptr());
+  void put_variant(const Node& node, PyObject* given) {
+    if (is_instance(given, PythonClasses::get().variant)) return put_chosen(node, given);
+    // Each trial below reads the value.
+    Reference list;
+    if (PyIter_Check(given) != 0) {
+      refuse_iterator_in_trial(given);
+      list = Reference{checked(PySequence_List(given))};
     }
+    PyObject* const value = list ? list.get() : given;
+    if (trial_depth_ == 0) trials_ = 0;
     std::uint32_t fitting = node.count;
     for (std::uint32_t place = 0; place < node.count; ++place) {
       if (!fits_alternative(node, place, value)) continue;
@@ -495,6 +498,21 @@ class Encoder {
     if (fitting == node.count) expect("a value of one of the alternatives", value);
     put_alternative(node, fitting, value);
   }
+  void put_chosen(const Node& node, PyObject* variant) {
+    const nb::object index = nb::handle(variant).attr("index");
+    if (PyBool_Check(index.ptr()) || !PyIndex_Check(index.ptr())) {
+      expect("an int as the index of a weft.Variant", index.ptr());
+    }
+    const Reference number{checked(PyNumber_Index(index.ptr()))};
+    int overflow = 0;
+    const long long place = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+    if (overflow != 0 || place < 0 || place >= static_cast<long long>(node.count)) {
+      out_of_range("the variant has " + std::to_string(node.count) + " alternatives, and no " +
+                   shown(number.get()).substr(0, 40));
+    }
+    const nb::object inner = nb::handle(variant).attr("value");
+    put_alternative(node, static_cast<std::uint32_t>(place), inner.ptr());
+  }
   void put_alternative(const Node& node, std::uint32_t place, PyObject* value) {
     put(static_cast<std::uint8_t>(place));
     put_value(types_.part(node, place).node, value);
@@ -502,30 +520,51 @@ class Encoder {
   /// Tries it out, and takes everything back.
   bool fits_alternative(const Node& node, std::uint32_t place, PyObject* value) {
     // Each level tries each alternative twice, which must not multiply.
-    if (++trials_ > kTrialsMax)
-      out_of_range("the variants are nested too deeply: give weft.Variant(index, value)");
+    if (++trials_ > kTrialsMax) {
+      refuse(PyExc_ValueError, "the variants are nested too deeply: give weft.Variant(index, value)");
+    }
     const std::size_t size = out_.size();
     const unsigned depth = depth_;
     const std::uint64_t empty = empty_elements_left_;
-    const KeyCheck keys = keys_;
+    const KeyCheck::Mark keys = keys_.begin();
+    ++trial_depth_;
     bool fits = true;
     try {
       put_alternative(node, place, value);
     } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) throw;
-      if (trials_ > kTrialsMax) throw;
+      if (refused_ || (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError))) throw;
       fits = false;
     }
+    --trial_depth_;
     out_.resize(size);
     depth_ = depth;
     empty_elements_left_ = empty;
-    keys_ = keys;
+    // Forgets the keys of containers that the trial did not end.
+    static_cast<void>(keys_.end(keys, out_.data()));
     return fits;
+  }
+  /// Fails for the whole value, also within a trial.
+  [[noreturn]] void refuse(PyObject* kind, const std::string& reason) {
+    refused_ = true;
+    fail(kind, reason);
+  }
+  void refuse_iterator_in_trial(PyObject* value) {
+    if (trial_depth_ == 0 || PyIter_Check(value) == 0) return;
+    refuse(
+        PyExc_TypeError,
+        "an iterator inside of a variant can be read only once: give a list, or weft.Variant(index, value)");
+  }
+  static bool is_instance(PyObject* value, const nb::object& of) {
+    const int its = PyObject_IsInstance(value, of.ptr());
+    if (its < 0) throw nb::python_error();
+    return its == 1;
   }
 
   void put_outcome(const Node& node, PyObject* value) {
-    if (PyObject_IsInstance(value, PythonClasses::get().outcome.ptr()) != 1) expect("a weft.Outcome", value);
-    const bool ok = nb::cast<bool>(nb::handle(value).attr("ok"));
+    if (!is_instance(value, PythonClasses::get().outcome)) expect("a weft.Outcome", value);
+    const nb::object its_ok = nb::handle(value).attr("ok");
+    if (!PyBool_Check(its_ok.ptr())) expect("a bool as the ok of a weft.Outcome", its_ok.ptr());
+    const bool ok = its_ok.ptr() == Py_True;
     const nb::object inner = nb::handle(value).attr("value");
     put(static_cast<std::uint8_t>(ok));
     const bool expected = node.shape == Shape::kExpected;
@@ -535,19 +574,35 @@ class Encoder {
     } else if (ok || expected) {
       put_value(types_.part(node, ok ? 0 : node.count - 1).node, inner.ptr());
     } else {
-      if (PyObject_IsInstance(inner.ptr(), PythonClasses::get().rpc_error.ptr()) != 1) {
-        expect("a weft.RpcError", inner.ptr());
-      }
-      put_failure(status_of(inner));
+      if (!is_instance(inner.ptr(), PythonClasses::get().rpc_error)) expect("a weft.RpcError", inner.ptr());
+      put_failure(failure_of(inner));
+    }
+  }
+  /// Adds the place to what status_of() throws.
+  Status failure_of(nb::handle error) const {
+    try {
+      return status_of(error);
+    } catch (nb::python_error& wrong) {
+      const bool type = wrong.matches(PyExc_TypeError);
+      if (!type && !wrong.matches(PyExc_ValueError)) throw;
+      fail(type ? PyExc_TypeError : PyExc_ValueError, nb::str(wrong.value()).c_str());
     }
   }
   void put_failure(const Status& failure) {
     put(static_cast<std::uint8_t>(failure.code()));
     put(static_cast<std::uint8_t>(failure.layer()));
-    put(static_cast<std::uint8_t>(failure.retry()));
+    const auto wait = static_cast<std::uint32_t>(failure.retry_after() / std::chrono::milliseconds{1});
+    unsigned retry = static_cast<std::uint8_t>(failure.retry());
+    if (wait != 0) retry |= detail::codec_detail::kFailureHasWait;
+    if (!failure.details().empty()) retry |= detail::codec_detail::kFailureHasDetails;
+    put(static_cast<std::uint8_t>(retry));
     put(static_cast<std::int32_t>(failure.native()));
     put_count(failure.message().size());
     put_bytes(failure.message().data(), failure.message().size());
+    if (wait != 0) put(wait);
+    if (failure.details().empty()) return;
+    put_count(failure.details().size());
+    put_bytes(failure.details().data(), failure.details().size());
   }
 
   const Node& rep_of(const Node& node) const {
@@ -613,7 +668,10 @@ class Encoder {
   std::vector<Addition> additions_;
   KeyCheck keys_;
   unsigned depth_ = 0;
+  /// Trials within the outermost one that runs.
   unsigned trials_ = 0;
+  unsigned trial_depth_ = 0;
+  bool refused_ = false;
   std::uint64_t empty_elements_left_ = detail::CodecLimits::kEmptyElementsMax;
 };
 

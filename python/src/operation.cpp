@@ -30,6 +30,10 @@ std::string_view text_of(nb::handle value) {
   if (PyBytes_Check(value.ptr())) {
     return {PyBytes_AS_STRING(value.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(value.ptr()))};
   }
+  if (!PyUnicode_Check(value.ptr())) {
+    PyErr_Format(PyExc_TypeError, "metadata: a str is expected, not %s", Py_TYPE(value.ptr())->tp_name);
+    throw nb::python_error();
+  }
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (text == nullptr) throw nb::python_error();

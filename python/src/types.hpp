@@ -70,7 +70,8 @@ nb::object decode_value(const ValueTypes& types, Bytes message);
 nb::object error_of(const Status& status);
 /// Throws it as nb::python_error.
 [[noreturn]] void raise(const Status& status);
-/// Returns the status that an RpcError stands for. Throws nb::python_error for another object.
+/// Returns the status that an RpcError stands for. Throws nb::python_error, a TypeError or ValueError, for an
+/// attribute that no status has.
 Status status_of(nb::handle rpc_error);
 
 }  // namespace weft::python

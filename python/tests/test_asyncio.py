@@ -212,6 +212,9 @@ def test_metadata_travel(url: str) -> None:
     async def work(client: weft.Client) -> None:
         assert await client.call("metadata", "tenant", metadata={"tenant": "blue"}) == "blue"
         assert await client.call("metadata", "tenant") == "none"
+        for wrong in ({"a": 1}, {1: "a"}, {"a": None}):
+            with pytest.raises(TypeError, match="metadata: a str is expected, not"):
+                await client.call("metadata", "tenant", metadata=wrong)  # type: ignore[arg-type]
 
     run(url, work)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client for scripts and threads against a C++ server."""
 
+import logging
 import signal
 import subprocess
 import sys
@@ -26,6 +27,31 @@ def test_calls_return_results(url: str) -> None:
         with pytest.raises(weft.RpcError, match="no luck") as failed:
             client.call("fail", 10, "no luck", 0)
         assert failed.value.code is weft.StatusCode.ABORTED
+
+
+class Talkative:
+    """A client's core with a line in its log after each call."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._core, name)
+
+    def has_log(self) -> bool:
+        return True
+
+    def take_log(self) -> List[Any]:
+        return [(2, "a line")]
+
+
+def test_failed_calls_write_the_log_too(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with weft.blocking.connect(url) as client, caplog.at_level(logging.DEBUG, logger="weft"):
+        client.call("nothing")
+        client._core = Talkative(client._core)  # type: ignore[assignment]
+        with pytest.raises(weft.RpcError, match="no luck"):
+            client.call("fail", 10, "no luck", 0)
+        assert [record.message for record in caplog.records] == ["a line"] * 2
 
 
 def test_many_threads_call_at_once(url: str) -> None:

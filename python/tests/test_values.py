@@ -6,10 +6,11 @@ import dataclasses
 import datetime
 import enum
 import math
-from typing import Any, NamedTuple
+from typing import Any, Dict, List, NamedTuple, NewType, Optional, Sequence, Set, Tuple, Union
 
 import pytest
 import weft
+from weft._client import build
 
 
 def sent(types: str, *values: Any) -> bytes:
@@ -189,6 +190,129 @@ def test_memory_that_is_not_contiguous_is_refused(types: str) -> None:
         with pytest.raises(TypeError, match=r"f: arguments\[0\]: a contiguous bytes-like object is expected"):
             sent(f"({types})", view)
     assert through(types, memoryview(b"abcdefgh")[2:6]) == b"cdef"
+
+
+@pytest.mark.parametrize(
+    "types, value, kind, text",
+    [
+        ("<i32 | string>", weft.Variant("a", 1), TypeError, "an int as the index of a weft.Variant is expected, not str"),
+        ("<i32 | string>", weft.Variant(-1, 1), ValueError, "the variant has 2 alternatives, and no -1"),
+        ("<i32 | string>", weft.Variant(2**70, 1), ValueError, "and no 1180591620717411303424"),
+        ("result<i32>", weft.Outcome("yes", 1), TypeError, "a bool as the ok of a weft.Outcome is expected, not str"),
+        ("result<>", weft.RpcError(5, None), TypeError, "the message of a weft.RpcError: a str is expected, not NoneType"),
+        ("result<>", weft.RpcError(5, "\ud800"), ValueError, "the message of a weft.RpcError: the str has a lone surrogate"),
+        ("result<>", weft.RpcError(0), ValueError, "the code of a weft.RpcError: a number from 1 to 16 is expected"),
+        ("result<>", weft.RpcError(5, native=2**31), ValueError, "the native of a weft.RpcError: a number from"),
+        ("result<>", weft.RpcError(5, retry="later"), ValueError, "the retry of a weft.RpcError: 'later' is none"),
+        ("result<>", weft.RpcError(5, layer="cake"), ValueError, "the layer of a weft.RpcError: 'cake' is none"),
+        ("result<>", weft.RpcError(5, retry_after=math.nan), ValueError, "the retry_after of a weft.RpcError"),
+        ("result<>", weft.RpcError(5, retry_after="1"), TypeError, "the retry_after of a weft.RpcError"),
+        ("result<>", weft.RpcError(5, details="a"), TypeError, "the details of a weft.RpcError: a bytes is expected"),
+        ("result<>", weft.RpcError(5, details=bytes(8193)), ValueError, "at most 8192 bytes"),
+    ],
+)
+def test_wrong_attributes_are_named(types: str, value: Any, kind: type, text: str) -> None:
+    with pytest.raises(kind) as error:
+        sent(f"({types})", weft.Outcome(False, value) if isinstance(value, weft.RpcError) else value)
+    assert str(error.value).startswith("f: arguments[0]")
+    assert text in str(error.value)
+
+
+def test_failures_keep_their_advice() -> None:
+    given = weft.RpcError(14, "busy", layer="rpc", retry="backoff", native=-3, retry_after=1.5, details=b"\0more")
+    back = through("result<i32>", weft.Outcome(False, given)).value
+    for name in ("code", "message", "layer", "retry", "native", "retry_after", "details"):
+        assert getattr(back, name) == getattr(given, name)
+    alone = through("[result<>]", [weft.Outcome(False, weft.RpcError(2, "a", retry_after=0.25)), weft.Outcome(True, None)])
+    assert (alone[0].value.retry_after, alone[0].value.details, alone[1].ok) == (0.25, b"", True)
+
+
+def test_iterators_are_read_once() -> None:
+    assert through("<[i32] | string>", iter([1, 2])) == weft.Variant(0, [1, 2])
+    assert through("<[i32] | [string]>", (each for each in "ab")) == weft.Variant(1, ["a", "b"])
+    assert through("<string | {a: [i32]}>", weft.Variant(1, {"a": iter([1])})) == weft.Variant(1, {"a": [1]})
+    for value in ({"a": iter([1, 2])}, {"a": weft.Variant(0, iter([1, 2]))}):
+        member = "[i32]" if not isinstance(value["a"], weft.Variant) else "<[i32] | string>"
+        with pytest.raises(TypeError, match="an iterator inside of a variant can be read only once"):
+            sent(f"(<string | {{a: {member}}}>)", value)
+    assert through("[<[i32] | string>]", (iter([i]) for i in range(3))) == [weft.Variant(0, [i]) for i in range(3)]
+
+
+def test_many_plain_variants_are_sent() -> None:
+    count = 10_000
+    assert through("[<i32 | string>]", ["a"] * count) == [weft.Variant(1, "a")] * count
+    keys = through("map[i32: <{k: map[i32: i32]} | string>]", {i: {"k": {i: 1, 0: 2}} if i % 2 else "b" for i in range(count)})
+    assert keys[3] == weft.Variant(0, {"k": {3: 1, 0: 2}}) and keys[4] == weft.Variant(1, "b") and len(keys) == count
+    deep: Any = {"v": 1}
+    for _ in range(20):
+        deep = {"v": [deep]}
+    with pytest.raises(ValueError, match="variants are nested too deeply"):
+        sent("({v: <i32 | [^0] | [^0]>})", deep)
+
+
+@dataclasses.dataclass(frozen=True)
+class Spot:
+    x: float
+    name: Optional[str] = None
+
+
+@pytest.mark.parametrize(
+    "kind, value, built",
+    [
+        (None, [1], [1]),
+        (int, 1, 1),
+        (float, 1, 1.0),
+        (Colour, 3, Colour.RED),
+        (List[Spot], [{"x": 1}, {"x": 2.0, "name": "a", "later": 3}], [Spot(1.0), Spot(2.0, "a")]),
+        (Dict[str, Spot], {"a": {"x": 1}}, {"a": Spot(1.0)}),
+        (Dict[Spot, int], [({"x": 1}, 2)], {Spot(1.0): 2}),
+        (Set[Spot], [{"x": 1}, {"x": 2}], {Spot(1.0), Spot(2.0)}),
+        (Sequence[float], (1, 2), [1.0, 2.0]),
+        (Tuple[int, float], (1, 2), (1, 2.0)),
+        (Tuple[float, ...], [1, 2, 3], (1.0, 2.0, 3.0)),
+        (List[int], b"\1\2", [1, 2]),
+        (Optional[Spot], None, None),
+        (Union[int, str], "a", "a"),
+        (Union[int, str], weft.Variant(1, "a"), weft.Variant(1, "a")),
+        (NewType("Id", int), 4, 4),
+    ],
+)
+def test_values_are_built(kind: Any, value: Any, built: Any) -> None:
+    its = build(kind, value)
+    assert its == built
+    assert type(its) is type(built)
+
+
+@pytest.mark.parametrize(
+    "kind, value",
+    [
+        (int, "1"),
+        (int, 1.5),
+        (int, True),
+        (str, 1),
+        (str, b"\xff"),
+        (bool, 1),
+        (bytes, 3),
+        (float, "1"),
+        (list, "ab"),
+        (List[str], "ab"),
+        (Spot, None),
+        (Spot, [1]),
+        (Spot, {}),
+        (List[Spot], {"x": 1}),
+        (Tuple[int, int], (1, 2, 3)),
+        (Tuple[int, int], (1,)),
+        (Set[int], [1, 1]),
+        (Dict[Spot, int], [({"x": 1}, 2), ({"x": 1, "later": 2}, 3)]),
+        (Dict[str, int], [1]),
+        (Union[int, str], 1.5),
+        (Colour, None),
+        (len, [1]),
+    ],
+)
+def test_values_of_another_type_are_refused(kind: Any, value: Any) -> None:
+    with pytest.raises(TypeError):
+        build(kind, value)
 
 
 def test_arguments_are_counted() -> None:

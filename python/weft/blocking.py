@@ -32,7 +32,7 @@ class Stream:
         return self
 
     def __next__(self) -> Any:
-        found = self._client._core.next(self._number, self._method)
+        found = self._client._do(self._client._core.next, self._number, self._method)
         if found is None:
             raise StopIteration
         value, self.attachment = found
@@ -40,16 +40,17 @@ class Stream:
 
     def write(self, item: Any) -> bool:
         """Sends an item, and waits while the handler is slow to read. Returns False when the handler takes no more."""
-        written: bool = self._client._core.write(self._number, self._method, item)
+        written: bool = self._client._do(self._client._core.write, self._number, self._method, item)
         return written
 
     def end_writing(self) -> None:
         """Says that no more items are written. Reading goes on."""
-        self._client._core.finish(self._number, self._method, False)
+        self._client._do(self._client._core.finish, self._number, self._method, False)
 
     def result(self) -> Any:
         """Ends writing, drops unread items, and returns the result of the function, once."""
-        return build(self._returns, self._client._core.finish(self._number, self._method, True))
+        value = self._client._do(self._client._core.finish, self._number, self._method, True)
+        return build(self._returns, value)
 
     def cancel(self) -> None:
         """Ends the stream, also for the handler."""
@@ -89,8 +90,10 @@ class Client:
 
     def close(self) -> None:
         """Ends all calls with CANCELLED, and the connection."""
-        self._core.close()
-        write_log(self._core.take_log())
+        try:
+            self._core.close()
+        finally:
+            write_log(self._core.take_log())
 
     def call(
         self,
@@ -107,8 +110,7 @@ class Client:
         method = self._methods.get(name) or self._find(name)
         streams_only(method, False)
         attached = with_attachment or into is not None
-        value = self._core.call(method, arguments, seconds(timeout), metadata, attachment, into, attached)
-        self._log()
+        value = self._do(self._core.call, method, arguments, seconds(timeout), metadata, attachment, into, attached)
         if attached:
             return Answer(build(returns, value[0]), value[1], value[2])
         return build(returns, value)
@@ -125,7 +127,7 @@ class Client:
         """Opens a stream: calls a function that gives items, takes them, or both. It has no timeout unless one is given."""
         method = self._methods.get(name) or self._find(name)
         streams_only(method, True)
-        number = self._core.open(method, arguments, seconds(timeout), metadata)
+        number = self._do(self._core.open, method, arguments, seconds(timeout), metadata)
         return Stream(self, method, number, returns, items)
 
     def stream(
@@ -142,8 +144,7 @@ class Client:
 
     def methods(self, name: str = "") -> List[_core.Method]:
         """The functions called `name`, or all that may be called."""
-        described = self._core.call(DESCRIBE, (name,), None, None, None, None, False)
-        self._log()
+        described = self._do(self._core.call, DESCRIBE, (name,), None, None, None, None, False)
         return methods_of(described)
 
     def _find(self, name: str) -> _core.Method:
@@ -151,9 +152,13 @@ class Client:
         self._methods[name] = method
         return method
 
-    def _log(self) -> None:
-        if self._core.has_log():
-            write_log(self._core.take_log())
+    def _do(self, function: Any, *given: Any) -> Any:
+        """Calls a function of the core, and writes the lines of the log that it left, also those of a failure."""
+        try:
+            return function(*given)
+        finally:
+            if self._core.has_log():
+                write_log(self._core.take_log())
 
 
 #: Clients to close before the interpreter ends: their threads outlive it otherwise.
