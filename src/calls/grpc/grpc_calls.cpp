@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "calls/gate/method_table.hpp"
-#include "calls/grpc/inflate.hpp"
 #include "calls/terms/call_status.hpp"
 #include "weft/detail/calls/terms/message_json.hpp"
 #include "weft/detail/calls/terms/method_entry.hpp"
@@ -251,8 +250,9 @@ void GrpcCalls::serve_message(GrpcStream& stream) {
   }
   borrowing_ = nullptr;
   Bytes message = stream.reader.message();
-  Status fault = uncompress(stream, message);
-  if (!fault.ok()) return refuse_request(stream, RefusalReason::kBadArguments, fault);
+  if (const auto refusal = uncompress(stream, message)) {
+    return refuse_request(stream, refusal->reason, refusal->status);
+  }
   stream.request = GrpcStream::Request::kDone;
   const Bytes pairs = stream.metadata;
   const std::size_t headroom = wire::padded(pairs.size());
@@ -272,15 +272,17 @@ void GrpcCalls::serve_message(GrpcStream& stream) {
     request_ = std::move(request);
   }
   stream.reader.drop();
-  empty_out(uncompressed_);
+  uncompressed_.drop();
 }
 
-Status GrpcCalls::uncompress(const GrpcStream& stream, Bytes& message) {
-  if (!stream.reader.is_compressed()) return {};
-  if (stream.compression == Compression::kIdentity) return Status::of<kNoCompression>();
-  Status fault = inflate_gzip(message, uncompressed_, limits_.body_bytes_max);
-  message = uncompressed_;
-  return fault;
+std::optional<Refusal> GrpcCalls::uncompress(const GrpcStream& stream, Bytes& message) {
+  if (!stream.reader.is_compressed()) return std::nullopt;
+  if (stream.compression == Compression::kIdentity) {
+    return Refusal{RefusalReason::kBadArguments, Status::of<kNoCompression>()};
+  }
+  std::optional<Refusal> refusal = uncompressed_.inflate(message, limits_.body_bytes_max);
+  message = uncompressed_.bytes();
+  return refusal;
 }
 
 void GrpcCalls::drop_request(GrpcStream& stream) noexcept {
@@ -295,11 +297,16 @@ void GrpcCalls::drop_request(GrpcStream& stream) noexcept {
   std::vector<std::byte>{}.swap(stream.backlog);
 }
 
+void GrpcCalls::count_unserved(GrpcStream& stream) noexcept {
+  if (stream.method == nullptr) return;
+  served_.counting().go_on_with(*std::exchange(stream.method, nullptr));
+  served_.counting().dropped();
+}
+
 void GrpcCalls::on_stream_closed(Http2Stream& of) noexcept {
   GrpcStream& stream = as_grpc(of);
   if (stream.method != nullptr) {
-    served_.counting().go_on_with(*stream.method);
-    served_.counting().dropped();
+    count_unserved(stream);
   } else if (!stream.answered) {
     ServedCall* const call = served_.find(static_cast<std::uint64_t>(stream.id));
     stream.answered = true;
@@ -377,13 +384,13 @@ Status GrpcCalls::send_metadata(std::uint64_t id, bool initial, Bytes pairs) {
 }
 
 void GrpcCalls::fail(std::uint64_t id, const Status& failure) {
-  served_.counting().failed(id, failure.code());
+  served_.counting().failed(id, failure.code(), failure.message());
   if (GrpcStream* const stream = unanswered(id)) end_stream(*stream, failure);
 }
 
 void GrpcCalls::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   host_.refusals.count(reason);
-  served_.counting().refused(id, why.code());
+  served_.counting().refused(id, why.code(), why.message());
   if (GrpcStream* const stream = unanswered(id)) {
     stream->method = nullptr;
     end_stream(*stream, why);
@@ -502,10 +509,7 @@ void GrpcCalls::fail_all(const Status& why) {
   for (GrpcStream* stream = streams_.empty() ? nullptr : &streams_.front(); stream != nullptr;
        stream = streams_.after(*stream)) {
     if (stream->answered) continue;
-    if (stream->method != nullptr) {
-      served_.counting().go_on_with(*std::exchange(stream->method, nullptr));
-      served_.counting().dropped();
-    }
+    count_unserved(*stream);
     end_stream(*stream, why);
   }
 }
@@ -514,6 +518,10 @@ void GrpcCalls::end() noexcept {
   set_gone();
   loop_.unschedule(items_turn_);
   while (!room_waiters_.empty()) loop_.schedule(room_waiters_.pop_front().node);
+  for (GrpcStream* stream = streams_.empty() ? nullptr : &streams_.front(); stream != nullptr;
+       stream = streams_.after(*stream)) {
+    count_unserved(*stream);
+  }
   std::size_t all = SIZE_MAX;
   served_.orphan_some(all);
 }

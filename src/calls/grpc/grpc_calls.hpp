@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "calls/grpc/grpc_stream.hpp"
 #include "calls/grpc/header_fields.hpp"
 #include "calls/grpc/http2_session.hpp"
+#include "calls/grpc/inflate.hpp"
 #include "calls/grpc/outgoing_messages.hpp"
 #include "calls/grpc/request_head.hpp"
 #include "calls/serve/protocol.hpp"
@@ -141,10 +143,13 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   void serve_items(GrpcStream& stream);
   void serve(GrpcStream& stream, Bytes request, std::size_t metadata_bytes);
   void refuse_request(GrpcStream& stream, RefusalReason reason, const Status& why);
+  /// Counts a request that is not whole, and gets no answer of its own.
+  void count_unserved(GrpcStream& stream) noexcept;
   /// The rest of the request is not needed.
   void drop_request(GrpcStream& stream) noexcept;
-  /// Replaces the message of `reader` by its uncompressed bytes, which are valid until the next message.
-  Status uncompress(const GrpcStream& stream, Bytes& message);
+  /// Replaces the message of the stream's reader by its bytes without compression, which are valid until
+  /// uncompressed_.drop().
+  std::optional<Refusal> uncompress(const GrpcStream& stream, Bytes& message);
   void consume(GrpcStream& stream, std::size_t bytes) noexcept;
 
   // Items of requests.
@@ -185,7 +190,7 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   std::shared_ptr<void> tag_;
   /// Memory for short use.
   std::vector<std::byte> request_;
-  std::vector<std::byte> uncompressed_;
+  InflatedMessage uncompressed_{kept_};
   /// Stream with a message in the bytes that the session receives.
   GrpcStream* borrowing_ = nullptr;
   /// Stream with a request that is being served.

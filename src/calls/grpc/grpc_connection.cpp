@@ -49,6 +49,7 @@ GrpcConnection::GrpcConnection(const ServedConnectionSetup& setup, const GrpcOpt
       owner_(setup.owner),
       limits_(setup.limits),
       memory_(*setup.host.memory),
+      refusals_(setup.host.refusals),
       connection_(setup.loop, std::move(carrier), setup.limits.stall_timeout),
       session_(calls_, http2_options(options, setup.limits), setup.loop.now()),
       calls_(setup, options, *this) {}
@@ -122,7 +123,7 @@ void GrpcConnection::end_if_over() {
   const bool is_over = session_.is_over();
   if (!is_over && (state_ != State::kDraining || !calls_.are_done() || session_.has_output())) return;
   if (is_over && !session_.breach().empty()) {
-    failure_ = {StatusCode::kUnavailable, Layer::kTransport,
+    failure_ = {StatusCode::kInvalidArgument, Layer::kTransport,
                 [this] { return std::string{"the peer broke HTTP/2: "}.append(session_.breach()); }};
   }
   begin_end();
@@ -167,7 +168,9 @@ void GrpcConnection::on_peer_end() {
 void GrpcConnection::on_closed(const Status& why) {
   begin_end();
   connection_.abandon();
-  owner_.on_connection_closed(*this, failure_.ok() ? why : failure_);
+  if (failure_.ok()) failure_ = why;
+  if (const auto breach = breach_of(failure_)) refusals_.count(*breach);
+  owner_.on_connection_closed(*this, failure_);
 }
 
 void GrpcConnection::drain() {
@@ -180,7 +183,10 @@ void GrpcConnection::drain() {
 }
 
 void GrpcConnection::close(const Status& why) {
-  if (state_ == State::kEnding) return;
+  if (state_ == State::kEnding) {
+    if (!armed()) loop_.arm(*this, loop_.now() + kClosing);
+    return;
+  }
   if (session_.is_active()) {
     close_due_ = why;
     return;
@@ -233,7 +239,10 @@ void GrpcConnection::charge_session() noexcept {
     const bool has_memory = memory_.try_reserve(more);
     calls_.set_starved(!has_memory);
     if (has_memory) charged_ += more;
-  } else if (charged_ - used > 2 * kChargeStep) {
+    return;
+  }
+  calls_.set_starved(false);
+  if (charged_ - used > 2 * kChargeStep) {
     memory_.release(charged_ - used);
     charged_ = used;
   }

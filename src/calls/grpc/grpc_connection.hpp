@@ -10,6 +10,7 @@
 #include "calls/grpc/grpc_calls.hpp"
 #include "calls/grpc/http2_session.hpp"
 #include "calls/serve/protocol.hpp"
+#include "calls/terms/refusals.hpp"
 #include "weft/detail/base/status.hpp"
 #include "weft/detail/base/time.hpp"
 #include "weft/detail/memory/local_budget.hpp"
@@ -74,6 +75,7 @@ class GrpcConnection final : public ServedConnection, private ByteSink, private 
   ServedConnectionOwner& owner_;
   const RpcLimits& limits_;
   LocalBudget& memory_;
+  RefusalCounters& refusals_;
   ByteConnection connection_;
   Http2Session session_;
   GrpcCalls calls_;

@@ -80,11 +80,11 @@ void GrpcCalls::pass_items(GrpcStream& stream, Bytes data) {
 
 void GrpcCalls::pass_item(GrpcStream& stream, StreamSide& side) {
   Bytes message = stream.reader.message();
-  Status fault = uncompress(stream, message);
-  if (!fault.ok()) return fail_items(stream, std::move(fault));
+  if (auto refusal = uncompress(stream, message)) return fail_items(stream, std::move(refusal->status));
   const bool is_alone = !stream.reader.is_compressed();
   static_cast<void>(side.on_item(message, is_alone ? stream.reader.chunk() : ChunkRef{}));
   stream.reader.drop();
+  uncompressed_.drop();
   loop_.turn_time().did(1);
 }
 

@@ -76,7 +76,7 @@ void HeaderFields::add_own(std::string_view name, std::size_t begin) {
 void HeaderFields::add_base64(std::string_view name, std::string_view bytes) {
   const std::size_t begin = text_.size();
   append_base64(text_, as_bytes(bytes));
-  while (text_.ends_with('=')) text_.pop_back();
+  while (text_.size() > begin && text_.back() == '=') text_.pop_back();
   add_own(name, begin);
 }
 

@@ -46,7 +46,7 @@ std::string_view text_of(const std::uint8_t* bytes, std::size_t size) noexcept {
 Status failure_of(int result) noexcept {
   if (result == NGHTTP2_ERR_NOMEM || result == NGHTTP2_ERR_CALLBACK_FAILURE)
     return Status::of<kNoSessionMemory>();
-  return {StatusCode::kUnavailable, Layer::kTransport,
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
           [result] { return std::string{"the peer broke HTTP/2: "} + nghttp2_strerror(result); }};
 }
 
@@ -87,15 +87,25 @@ class Active {
 struct Http2Session::Callbacks {
   static Http2Session& of(void* session) noexcept { return *static_cast<Http2Session*>(session); }
 
-  static int on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) noexcept {
+  static int on_begin_frame(nghttp2_session* session, const nghttp2_frame_hd* head, void* user) noexcept {
     const bool brings = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_CONTINUATION ||
-                        head->type == NGHTTP2_RST_STREAM || (head->type == NGHTTP2_DATA && head->length != 0);
+                        head->type == NGHTTP2_RST_STREAM ||
+                        (head->type == NGHTTP2_DATA && (head->length != 0 || ends_request(session, *head)));
     if (!brings) of(user).note_idle_frame();
     return 0;
+  }
+  /// An empty frame ends a request that is still open, which happens once for each.
+  static bool ends_request(nghttp2_session* session, const nghttp2_frame_hd& data) noexcept {
+    return (data.flags & NGHTTP2_FLAG_END_STREAM) != 0 && find(session, data.stream_id) != nullptr;
   }
   static int on_begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) noexcept {
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     const std::int32_t id = frame->hd.stream_id;
+    // Without an Http2Stream no event of the request is reported.
+    if (id > of(user).last_taken_) {
+      const int result = nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+      return of(user).is_done(result) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
     Http2Stream* const stream = of(user).events_.on_request_begin(id);
     if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     nghttp2_session_set_stream_user_data(session, id, stream);
@@ -153,6 +163,7 @@ struct Http2Session::Callbacks {
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR) {
       its.note_idle_frame();
     }
+    if (frame->hd.type == NGHTTP2_GOAWAY) its.note_goaway(frame->goaway.error_code);
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     if (Http2Stream* const stream = find(session, frame->hd.stream_id)) {
       its.events_.on_headers_sent(*stream, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
@@ -186,7 +197,7 @@ struct Http2Session::Callbacks {
     return its.events_.has_room_to_send() ? 0 : NGHTTP2_ERR_PAUSE;
   }
   static int on_error(nghttp2_session*, int, const char* text, std::size_t size, void* user) noexcept {
-    of(user).note_breach({text, size});
+    of(user).note_fault({text, size});
     return 0;
   }
 
@@ -256,10 +267,16 @@ Http2Session::~Http2Session() {
   nghttp2_session_del(session_);
 }
 
-void Http2Session::note_breach(std::string_view text) noexcept {
-  const std::size_t size = std::min(text.size(), breach_text_.size());
-  std::copy_n(text.data(), size, breach_text_.data());
-  breach_ = {breach_text_.data(), size};
+void Http2Session::note_fault(std::string_view text) noexcept {
+  const std::size_t size = std::min(text.size(), fault_text_.size());
+  std::copy_n(text.data(), size, fault_text_.data());
+  fault_ = {fault_text_.data(), size};
+}
+
+// The library ends a session with another error only because of its peer.
+void Http2Session::note_goaway(std::uint32_t error) noexcept {
+  if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_INTERNAL_ERROR) return;
+  breach_ = fault_.empty() ? std::string_view{nghttp2_http2_strerror(error)} : fault_;
 }
 
 void Http2Session::note_idle_frame() noexcept {
@@ -268,7 +285,7 @@ void Http2Session::note_idle_frame() noexcept {
     return;
   }
   if (idle_frames_.try_take(now_)) return;
-  note_breach("too many frames that bring nothing, or too many streams with errors");
+  note_fault("too many frames that bring nothing, or too many streams with errors");
   static_cast<void>(terminate(Http2Error::kEnhanceYourCalm));
 }
 
@@ -348,8 +365,9 @@ bool Http2Session::announce_end() {
 }
 
 bool Http2Session::refuse_more() {
-  const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_);
-  return is_done(nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr, 0));
+  last_taken_ = nghttp2_session_get_last_proc_stream_id(session_);
+  return is_done(
+      nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, last_taken_, NGHTTP2_NO_ERROR, nullptr, 0));
 }
 
 bool Http2Session::terminate(Http2Error error) {

@@ -119,8 +119,7 @@ class Http2Session {
   bool is_over() const noexcept;
   /// The peer's first settings have arrived.
   bool has_begun() const noexcept { return has_begun_; }
-  /// Returns the violation of the protocol for which this side ends the session, or ended a stream last;
-  /// empty without one.
+  /// Returns the violation of the protocol for which this side has ended the session; empty without one.
   std::string_view breach() const noexcept { return breach_; }
 
   Http2Stream* find(std::int32_t id) const noexcept;
@@ -135,7 +134,8 @@ class Http2Session {
   [[nodiscard]] bool ping(std::uint8_t mark);
   /// Announces the end of the session. Requests that are on their way are still taken.
   [[nodiscard]] bool announce_end();
-  /// Takes no further requests. Begun ones go on.
+  /// Takes no further requests: the peer may repeat elsewhere the requests that are on their way. Begun ones
+  /// go on.
   [[nodiscard]] bool refuse_more();
   /// Ends the session after a GOAWAY with this error.
   [[nodiscard]] bool terminate(Http2Error error);
@@ -145,7 +145,8 @@ class Http2Session {
  private:
   struct Callbacks;
 
-  void note_breach(std::string_view text) noexcept;
+  void note_fault(std::string_view text) noexcept;
+  void note_goaway(std::uint32_t error) noexcept;
   /// Counts a frame that asks for work and brings nothing. Ends the session when there were too many.
   void note_idle_frame() noexcept;
   bool is_done(int result) noexcept;
@@ -156,8 +157,12 @@ class Http2Session {
   TokenBucket idle_frames_;
   std::uint32_t idle_for_data_ = 0;
   TimePoint now_;
-  std::array<char, 120> breach_text_;
+  /// The peer's last fault, which may have ended one stream only.
+  std::array<char, 120> fault_text_;
+  std::string_view fault_;
   std::string_view breach_;
+  /// The last stream whose request is taken.
+  std::int32_t last_taken_ = INT32_MAX;
   bool active_ = false;
   bool has_begun_ = false;
 };

@@ -413,6 +413,25 @@ TEST_F(GrpcClient, CallsAreCountedByMethod) {
   EXPECT_EQ(of("grpc_probe.Probe/Fail").failed_with(StatusCode::kNotFound), 1u);
 }
 
+TEST_F(GrpcClient, SamplesOfFailedCallsHaveTheirText) {
+  ServerOptions options;
+  options.limits.body_bytes_max = 1000;
+  start(std::move(options));
+  ::grpc::ClientContext failing;
+  grpc_probe::Failure request;
+  request.set_code(5);
+  request.set_message("no such key");
+  grpc_probe::Text answer;
+  EXPECT_FALSE(client_->Fail(&failing, request, &answer).ok());
+  ::grpc::ClientContext refused;
+  EXPECT_FALSE(client_->Echo(&refused, text_of(std::string(2000, 'x')), &answer).ok());
+  RawHttp http{server_->urls().front()};
+  http.send("GET /calls HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string page = http.read().body;
+  EXPECT_THAT(page, HasSubstr("no such key"));
+  EXPECT_THAT(page, HasSubstr("body_bytes_max"));
+}
+
 class NoteCalls final : public ServerInterceptor {
  public:
   Status before(IncomingCall& call) override {

@@ -35,6 +35,7 @@ using namespace std::chrono_literals;
 using Raw = RawHttp2;
 
 constexpr std::string_view kEcho = "/grpc_probe.Probe/Echo";
+constexpr std::string_view kFail = "/grpc_probe.Probe/Fail";
 constexpr std::string_view kWait = "/grpc_probe.Probe/Wait";
 constexpr std::string_view kJoin = "/grpc_probe.Probe/Join";
 constexpr std::string_view kJoinLate = "/grpc_probe.Probe/JoinLate";
@@ -44,6 +45,13 @@ constexpr long kCalm = 11;
 std::string text_bytes(std::string text) {
   grpc_probe::Text message;
   message.set_text(std::move(text));
+  return message.SerializeAsString();
+}
+std::string failure_bytes(int code, std::string text, std::string details = {}) {
+  grpc_probe::Failure message;
+  message.set_code(code);
+  message.set_message(std::move(text));
+  message.set_details(std::move(details));
   return message.SerializeAsString();
 }
 std::string text_in(const Answer2& answer) {
@@ -85,6 +93,25 @@ class GrpcFrames : public ::testing::Test {
   }
   static void await(const std::atomic<int>& number, int value) {
     while (number != value) std::this_thread::yield();
+  }
+  MethodStats stats_of(std::string_view path) const {
+    for (const MethodStats& method : server_->stats().methods) {
+      if (method.name == path.substr(1)) return method;
+    }
+    return {};
+  }
+  /// Waits until all connections have ended.
+  void await_no_connection() const {
+    while (server_->stats().connections != 0) std::this_thread::yield();
+  }
+  /// Waits until the server has taken all that `client` sent. Returns false if the connection has ended.
+  static bool settle(Raw& client) {
+    client.send(Raw::frame(Raw::kPing, 0, 0, "12345678"));
+    for (;;) {
+      const Frame2 got = client.read();
+      if (!client.take(got)) return false;
+      if (got.type == Raw::kPing && (got.flags & Raw::kAck) != 0) return true;
+    }
   }
 
   ProbeService probe_;
@@ -220,6 +247,33 @@ TEST_F(GrpcFrames, CompressionIsCheckedBeforeItIsBelieved) {
   expect_good(client, 15);
 }
 
+TEST_F(GrpcFrames, UncompressedMessagesAreChargedAsTheyGrow) {
+  ServerOptions options;
+  options.limits.process_memory_max = 4u << 20;
+  start(std::move(options));
+  Raw client{url_};
+  // Its end is cut off, which shows only when all of it has been uncompressed.
+  const std::string whole = zipped_zeros(15'000'000);
+  const std::string cut = Raw::message(whole.substr(0, whole.size() - 9), true);
+  std::uint32_t stream = 1;
+  for (const std::string_view method : {kEcho, kJoin}) {
+    client.send(Raw::head(stream, method, {{"grpc-encoding", "gzip"}}) + Raw::data(stream, cut, true));
+    const Answer2 answer = client.answer(stream);
+    EXPECT_EQ(answer.status(), 8);
+    EXPECT_NE(answer.field("grpc-message").find("process_memory_max"), std::string::npos);
+    stream += 2;
+  }
+  // Each is within the limit, and gives its memory back.
+  const std::string fits = Raw::message(zipped_zeros(1'000'000), true);
+  for (int i = 0; i < 40; ++i) {
+    client.send(Raw::head(stream, i % 2 == 0 ? kEcho : kJoin, {{"grpc-encoding", "gzip"}}) +
+                Raw::data(stream, fits, true));
+    EXPECT_EQ(client.answer(stream).status(), 3);  // zeros are no message of Protocol Buffers
+    stream += 2;
+  }
+  expect_good(client, stream);
+}
+
 TEST_F(GrpcFrames, TimeoutsAreRead) {
   start();
   Raw client{url_};
@@ -251,6 +305,18 @@ TEST_F(GrpcFrames, BinaryMetadataMayBePaddedOrListed) {
   client.call(5, kEcho, "", {{"echo-a-bin", "A!"}});
   EXPECT_EQ(client.answer(5).status(), 13);
   expect_good(client, 7);
+}
+
+TEST_F(GrpcFrames, AnEmptyBinaryValueLeavesTheValueBeforeItAlone) {
+  start();
+  Raw client{url_};
+  client.call(1, kFail, failure_bytes(5, "a=="), {{"echo-a-bin", ""}});
+  const Answer2 answer = client.answer(1);
+  EXPECT_EQ(answer.status(), 5);
+  EXPECT_EQ(answer.field("grpc-message"), "a==");
+  EXPECT_TRUE(answer.fields.contains("echo-a-bin"));
+  EXPECT_EQ(answer.field("echo-a-bin"), "");
+  expect_good(client, 3);
 }
 
 TEST_F(GrpcFrames, MetadataThatGrpcCannotCarryFailTheirCall) {
@@ -305,6 +371,9 @@ TEST_F(GrpcFrames, BrokenFramesEndTheConnection) {
     EXPECT_GT(client.end(), 0);
   }
   expect_others_served();
+  await_no_connection();
+  EXPECT_EQ(server_->stats().refused[RefusalReason::kCarrierRules], std::size(bad));
+  EXPECT_EQ(server_->stats().protocol_errors, std::size(bad));
 }
 
 TEST_F(GrpcFrames, OverflowingWindowsResetTheirStream) {
@@ -340,6 +409,29 @@ TEST_F(GrpcFrames, FloodsOfFramesThatBringNothingEndTheConnection) {
     EXPECT_TRUE(client.goaway() == -1 || client.goaway() == kCalm) << client.goaway();
   }
   expect_others_served();
+  await_no_connection();
+  EXPECT_EQ(server_->stats().protocol_errors, std::size(idle));
+}
+
+TEST_F(GrpcFrames, ManyRequestsMayEndWithAnEmptyFrame) {
+  start();
+  Raw client{url_};
+  const std::string failure = Raw::message(failure_bytes(5, ""));
+  std::uint32_t stream = 1;
+  for (int i = 0; i < 100; ++i) {  // more than a flood may have
+    std::string calls;
+    for (int call = 0; call < 100; ++call, stream += 2) {
+      calls += Raw::head(stream, kFail) + Raw::data(stream, failure) + Raw::data(stream, "", true);
+    }
+    ASSERT_TRUE(client.send(calls));
+    ASSERT_EQ(client.answer(stream - 2).status(), 5) << i;
+  }
+  // The end of a stream that is gone brings nothing.
+  client.send(Raw::head(stream, kWait) + Raw::frame(Raw::kReset, 0, stream, Raw::number(8)));
+  std::string ends;
+  for (int i = 0; i < 500; ++i) ends += Raw::data(stream, "", true);
+  for (int i = 0; i < 100; ++i) client.send(ends);
+  EXPECT_FALSE(settle(client));
 }
 
 TEST_F(GrpcFrames, AClientThatReadsNoAcknowledgementsLosesItsConnection) {
@@ -500,6 +592,59 @@ TEST_F(GrpcFrames, AStopServesTheCallsThatAreOnTheirWay) {
   server_->wait();
 }
 
+TEST_F(GrpcFrames, CallsBehindTheLastOneOfAStopAreNotServed) {
+  start();
+  Raw client{url_};
+  client.call(1, "/grpc_probe.Probe/Hold", text_bytes("held"));
+  await(probe_.holding, 1);
+  server_->stop(1min);
+  client.await(Raw::kGoaway);
+  const Frame2 ping = client.await(Raw::kPing);
+  // The server learns of both together, and names the last stream before it comes to the second one.
+  client.send(Raw::frame(Raw::kPing, Raw::kAck, 0, ping.payload) + Raw::head(3, kEcho) +
+              Raw::data(3, Raw::message(text_bytes("too late")), true));
+  EXPECT_EQ(Raw::number_at(client.await(Raw::kGoaway).payload, 0, 4), 1u);
+  EXPECT_EQ(client.answer(3).reset, 7);  // REFUSED_STREAM
+  probe_.may_go = true;
+  EXPECT_EQ(text_in(client.answer(1)), "held");
+  client.end();
+  server_->wait();
+  EXPECT_EQ(stats_of(kEcho).calls, 0u);
+}
+
+TEST_F(GrpcFrames, AForcedStopDoesNotWaitForAnswersThatNobodyTakes) {
+  ServerOptions options;
+  options.limits.stall_timeout = 1h;
+  start(std::move(options));
+  Raw client{url_, {{4, 1u << 30}}, 4096};
+  client.send(Raw::frame(Raw::kWindow, 0, 0, Raw::number(1u << 30)));
+  grpc_probe::Texts request;
+  request.set_count(100'000);
+  request.set_size(10'000);
+  client.call(1, "/grpc_probe.Probe/Count", request.SerializeAsString());
+  // Up to the point where no more leaves.
+  for (int counted = -1, same = 0; same < 10'000; std::this_thread::yield()) {
+    same = std::exchange(counted, probe_.counted) == counted ? same + 1 : 0;
+  }
+  client.end_sending();
+  await(probe_.counting, 0);
+  server_->stop(0s);
+  server_->wait();
+}
+
+TEST_F(GrpcFrames, AnErrorOfAStreamIsNoBreachOfItsConnection) {
+  start();
+  {
+    Raw client{url_};
+    client.call(1, kEcho, "", {{"Upper", "x"}});
+    EXPECT_EQ(client.answer(1).reset, kProtocolError);
+    client.send(Raw::frame(Raw::kGoaway, 0, 0, Raw::number(0) + Raw::number(0)));
+    EXPECT_EQ(client.end(), -1);
+  }
+  await_no_connection();
+  EXPECT_EQ(server_->stats().protocol_errors, 0u);
+}
+
 TEST_F(GrpcFrames, AClientThatSaysGoawayGetsItsLastAnswers) {
   start();
   Raw client{url_};
@@ -568,6 +713,42 @@ TEST_F(GrpcFrames, RequestsOverTheServersMemoryAreRefused) {
     client.send(Raw::frame(Raw::kReset, 0, each, Raw::number(8)));
   }
   expect_good(client, stream);
+}
+
+TEST_F(GrpcFrames, RequestsAreTakenAgainOnceTheirStreamsMemoryIsFree) {
+  ServerOptions options;
+  options.limits.process_memory_max = 256u << 10;
+  start(std::move(options), {.calls_in_flight_max = 4096});
+  Raw client{url_};
+  // The pong may overtake the refusal.
+  std::uint32_t refused = 0;
+  std::uint32_t stream = 1;
+  for (; stream < 2000 && refused == 0; stream += 2) {
+    client.send(Raw::head(stream, kEcho));
+    ASSERT_TRUE(settle(client));
+    for (const std::uint32_t each : {stream, stream - 2}) {
+      if (client.has_answer(each)) refused = each;
+    }
+  }
+  ASSERT_NE(refused, 0u);
+  EXPECT_EQ(client.answer(refused).status(), 8);
+  for (std::uint32_t each = 1; each < stream; each += 2) {
+    client.send(Raw::frame(Raw::kReset, 0, each, Raw::number(8)));
+  }
+  ASSERT_TRUE(settle(client));
+  expect_good(client, stream);
+}
+
+TEST_F(GrpcFrames, RequestsThatTheirConnectionCutsOffAreCounted) {
+  start();
+  {
+    Raw client{url_};
+    client.send(Raw::head(1, kEcho) + Raw::data(1, Raw::message("some").substr(0, 7)) + Raw::head(3, kEcho));
+    ASSERT_TRUE(settle(client));
+  }
+  await_no_connection();
+  EXPECT_EQ(stats_of(kEcho).calls, 2u);
+  EXPECT_EQ(stats_of(kEcho).dropped, 2u);
 }
 
 }  // namespace

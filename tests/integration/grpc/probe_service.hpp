@@ -20,16 +20,14 @@ class ProbeService final : public grpc_probe::ProbeServer {
   using Done = Task<Result<void>>;
 
   Done Echo(CallContext& context, const grpc_probe::Text& request, grpc_probe::Text& response) override {
-    for (const auto& [key, value] : context.metadata()) {
-      if (!key.starts_with("echo-")) continue;
-      Result<void> added = key.starts_with("echo-initial") ? context.add_initial_metadata(key, value)
-                                                           : context.add_answer_metadata(key, value);
-      if (!added.ok()) co_return added;
-    }
+    Result<void> echoed = echo_metadata(context);
+    if (!echoed.ok()) co_return echoed;
     response.set_text(request.text());
     co_return Result<void>{};
   }
-  Done Fail(CallContext&, const grpc_probe::Failure& request, grpc_probe::Text&) override {
+  Done Fail(CallContext& context, const grpc_probe::Failure& request, grpc_probe::Text&) override {
+    Result<void> echoed = echo_metadata(context);
+    if (!echoed.ok()) co_return echoed;
     const auto code = static_cast<StatusCode>(request.code());
     co_return Status{code, Layer::kUser, request.message()}.with_details(request.details());
   }
@@ -95,6 +93,16 @@ class ProbeService final : public grpc_probe::ProbeServer {
   std::atomic<bool> may_go = false;
 
  private:
+  static Result<void> echo_metadata(CallContext& context) {
+    for (const auto& [key, value] : context.metadata()) {
+      if (!key.starts_with("echo-")) continue;
+      Result<void> added = key.starts_with("echo-initial") ? context.add_initial_metadata(key, value)
+                                                           : context.add_answer_metadata(key, value);
+      if (!added.ok()) return added;
+    }
+    return {};
+  }
+
   struct Running {
     explicit Running(std::atomic<int>& its) : count(its) { ++count; }
     ~Running() { --count; }

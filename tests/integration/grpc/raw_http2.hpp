@@ -79,6 +79,8 @@ class RawHttp2 {
   RawHttp2(const RawHttp2&) = delete;
   RawHttp2& operator=(const RawHttp2&) = delete;
 
+  /// Sends nothing more.
+  void end_sending() const { ::shutdown(fd_, SHUT_WR); }
   /// Returns false when the server takes no more.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -162,6 +164,8 @@ class RawHttp2 {
     }
     return answers_[stream];
   }
+  /// Returns true if fields of an answer on `stream` were taken.
+  bool has_answer(std::uint32_t stream) { return !answers_[stream].fields.empty(); }
   /// Reads up to a frame of this type, which it returns.
   Frame2 await(Type type) {
     for (;;) {
