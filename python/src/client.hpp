@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -143,6 +144,7 @@ class ThreadedClient final : OperationOwner {
   /// The wait of a thread for its operation; guarded by the mutex.
   struct Waiting {
     std::condition_variable changed;
+    const std::thread::id thread = std::this_thread::get_id();
     bool ended = false;
   };
   struct Running {
@@ -155,6 +157,8 @@ class ThreadedClient final : OperationOwner {
   bool wait(Waiting& waiting);
   void begin(Operation& operation, Waiting& waiting);
   void cancel(std::uint64_t operation);
+  void leave(std::uint64_t operation) noexcept;
+  bool has_left(std::thread::id but_for) const;
   void stop() noexcept;
 
   LogQueue log_;
@@ -162,9 +166,9 @@ class ThreadedClient final : OperationOwner {
   std::unique_ptr<Client> client_;
   Streams streams_;
   std::mutex mutex_;
-  /// Notified when no operation runs.
-  std::condition_variable idle_;
-  /// Operations that have not ended, by their numbers; guarded by the mutex, as is `closed_`.
+  /// Notified when an operation has ended, or its thread leaves, after close() has begun.
+  std::condition_variable left_;
+  /// Operations whose threads are in run(), by their numbers; guarded by the mutex, as is `closed_`.
   std::unordered_map<std::uint64_t, Running> running_;
   bool closed_ = false;
   bool stopped_ = false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -41,6 +42,14 @@ ThreadedClient::~ThreadedClient() {
 nb::object ThreadedClient::run(Operation& operation) {
   Waiting waiting;
   begin(operation, waiting);
+  // After the result, whose objects are made by code of Python: a program that ends waits in close() for
+  // this.
+  struct Leaving {
+    ~Leaving() { client.leave(operation); }
+    ThreadedClient& client;
+    const std::uint64_t operation;
+  };
+  const Leaving leaving{*this, operation.id};
   const bool good = wait(waiting);
   if (!good) {
     const nb::error_scope raised;
@@ -70,13 +79,24 @@ void ThreadedClient::begin(Operation& operation, Waiting& waiting) {
 // The number refers to nothing of the thread that waits, which may go on before the loop comes to this, or
 // after the loop has stopped.
 void ThreadedClient::cancel(std::uint64_t operation) {
-  const std::lock_guard lock(mutex_);
-  if (!running_.contains(operation)) return;
   thread_->post([this, operation] {
     const std::lock_guard inside(mutex_);
     const auto found = running_.find(operation);
-    // It is there until its end, which takes the lock. Cancelling only schedules.
-    if (found != running_.end()) found->second.operation->cancel();
+    // It stays until its thread leaves, which takes the lock. Cancelling only schedules.
+    if (found != running_.end() && !found->second.waiting->ended) found->second.operation->cancel();
+  });
+}
+
+void ThreadedClient::leave(std::uint64_t operation) noexcept {
+  const std::lock_guard lock(mutex_);
+  running_.erase(operation);
+  if (closed_) left_.notify_all();
+}
+
+bool ThreadedClient::has_left(std::thread::id but_for) const {
+  return std::none_of(running_.begin(), running_.end(), [but_for](const auto& each) {
+    const Waiting& waiting = *each.second.waiting;
+    return !waiting.ended || waiting.thread != but_for;
   });
 }
 
@@ -95,12 +115,9 @@ bool ThreadedClient::wait(Waiting& waiting) {
 
 void ThreadedClient::ended(Operation& operation) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = running_.find(operation.id);
-  Waiting& waiting = *found->second.waiting;
-  running_.erase(found);
-  // close() in a handler of a signal waits for this on the thread that waits for the operation.
-  if (running_.empty()) idle_.notify_all();
+  Waiting& waiting = *running_.find(operation.id)->second.waiting;
   waiting.ended = true;
+  if (closed_) left_.notify_all();
   // Under the lock: afterwards the waiting thread may end what it waits on.
   waiting.changed.notify_one();
 }
@@ -122,7 +139,9 @@ void ThreadedClient::close() {
         client_->close();
       });
     }
-    idle_.wait(lock, [&] { return running_.empty(); });
+    // Other threads have the GIL again before the interpreter ends, which would end them within C++. This
+    // thread may be in run() itself, in a handler of a signal.
+    left_.wait(lock, [&] { return has_left(std::this_thread::get_id()); });
   }
   stop();
 }

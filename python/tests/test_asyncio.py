@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import gc
 import logging
-import subprocess
 import sys
 from typing import Any, Awaitable, Callable, List, Optional
 
@@ -390,82 +389,6 @@ def test_the_log_goes_to_logging(own_server: Any, caplog: pytest.LogCaptureFixtu
         core.close()
     assert [record.message for record in caplog.records] == ["a line with 100%"]
     assert caplog.records[0].levelno == logging.WARNING
-
-
-PROGRAM_ENDS = """
-import asyncio, sys, weft
-async def main():
-    client = weft.connect(sys.argv[1])
-    calls = [asyncio.ensure_future(client.call("wait", attachment=bytearray(100_000))) for _ in range(10)]
-    stream = await client.open("echo/all")
-    reading = asyncio.ensure_future(stream.__anext__())
-    await client.call("nothing")
-    print("in flight", flush=True)
-    {ending}
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("ending", ["sys.exit(3)", "raise KeyboardInterrupt", "return"])
-def test_a_program_ends_with_calls_in_flight(url: str, ending: str) -> None:
-    program = subprocess.run(
-        [sys.executable, "-c", PROGRAM_ENDS.format(ending=ending), url], capture_output=True, text=True, timeout=60
-    )
-    assert program.stdout == "in flight\n", program.stderr
-    assert program.returncode == {"sys.exit(3)": 3, "return": 0}.get(ending, -2), program.stderr
-    assert "Segmentation" not in program.stderr and "nanobind" not in program.stderr
-
-
-def test_a_child_of_fork_is_told_so(url: str) -> None:
-    program = """
-import asyncio, os, sys, weft
-async def main():
-    client = weft.connect(sys.argv[1])
-    assert await client.call("math/add", 1, 2) == 3
-    child = os.fork()
-    if child == 0:
-        try:
-            await client.call("math/add", 1, 2)
-        except RuntimeError as error:
-            os._exit(7 if "before a fork" in str(error) else 8)
-        os._exit(9)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert await client.call("math/add", 3, 4) == 7
-    await client.close()
-asyncio.run(main())
-"""
-    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_child_of_fork_closes_without_harm(url: str) -> None:
-    program = '''
-import asyncio, gc, os, sys, weft
-async def main():
-    client = weft.connect(sys.argv[1])
-    stream = await client.open("echo/all")
-    waiting = asyncio.ensure_future(client.call("wait"))
-    await client.call("nothing")
-    child = os.fork()
-    if child == 0:
-        await client.close()
-        core, client._core = client._core, None
-        stream._client = waiting = None
-        del core
-        os._exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert await asyncio.wait_for(client.call("math/add", 3, 4), 20) == 7
-    await stream.write((1, 2))
-    assert await stream.__anext__() == {"x": 1.0, "y": 2.0}
-    await client.close()
-    try:
-        await waiting
-    except weft.RpcError:
-        print("ends")
-asyncio.run(main())
-'''
-    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "ends\n" and done.returncode == 0, done.stderr
 
 
 def test_calls_leave_no_memory_behind(url: str) -> None:

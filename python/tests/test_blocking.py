@@ -169,6 +169,40 @@ def test_a_handler_of_a_signal_closes_the_client(url: str, ending: str, name: st
     assert program.returncode == 0
 
 
+def test_a_closed_client_may_collect_its_streams(url: str) -> None:
+    program = '''
+import gc, sys, weft.blocking
+client = weft.blocking.connect(sys.argv[1])
+gc.disable()
+streams = [client.open("echo/all") for _ in range(80)]
+client.close()
+next_item, method = client._core.next, client._methods["echo/all"]
+class Object:
+    pass
+for count in range(80):
+    objects = None
+    gc.collect()
+    cycle = [streams.pop()]
+    cycle.append(cycle)
+    del cycle
+    # One of these counts lets the collector run where the exception is made.
+    objects = [Object() for _ in range(count)]
+    gc.set_threshold(40, 1000, 1000)
+    try:
+        raise KeyError
+    except KeyError:
+        gc.enable()
+        try:
+            next_item(1, method)
+        except RuntimeError as error:
+            gc.disable()
+            last = str(error)
+print(last)
+'''
+    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "the client is closed\n" and done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("thread", ["", "threading.Thread(target=lambda: client.call('wait'), daemon=True).start()"])
 def test_a_program_ends_with_a_client_open(url: str, thread: str) -> None:
     program = f"""
