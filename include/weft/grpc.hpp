@@ -20,7 +20,7 @@ class Protocol;
 /// names the option.
 struct GrpcOptions {
   /// Calls that a client may have in flight on one connection; further ones wait in the client, or are
-  /// refused before they run. Above zero.
+  /// refused before they run. Above zero; more than 8192 have the effect of 8192.
   std::uint32_t calls_in_flight_max = 1024;
   /// Largest headers of a request in bytes, with 32 for each field; a request with larger ones is refused
   /// with kResourceExhausted. Above zero.

@@ -23,7 +23,7 @@ BlockHead* head_of(void* block) noexcept {
 }  // namespace
 
 void* CountedHeap::allocate(std::size_t size) noexcept {
-  if (size > kBytesMax || used_ + size > kBytesMax) return nullptr;
+  if (size > bytes_max_ || used_ + size > bytes_max_) return nullptr;
   const std::size_t whole = sizeof(BlockHead) + size;
   try {
     auto* const head = ::new (allocate_frame(whole)) BlockHead{whole};

@@ -9,10 +9,8 @@ namespace weft::detail::grpc {
 /// small blocks. Outlives its blocks. Thread: the connection's loop.
 class CountedHeap {
  public:
-  /// A peer that makes this side queue or remember more than this loses its connection.
-  static constexpr std::size_t kBytesMax = std::size_t{8} << 20;
-
-  CountedHeap() = default;
+  /// A peer that makes this side queue or remember more than `bytes_max` loses its connection.
+  explicit CountedHeap(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   CountedHeap(const CountedHeap&) = delete;
   CountedHeap& operator=(const CountedHeap&) = delete;
 
@@ -25,8 +23,11 @@ class CountedHeap {
   void* reallocate(void* block, std::size_t size) noexcept;
 
   std::size_t used() const noexcept { return used_; }
+  /// More than half of the limit is used.
+  bool is_high() const noexcept { return used_ > bytes_max_ / 2; }
 
  private:
+  const std::size_t bytes_max_;
   std::size_t used_ = 0;
 };
 

@@ -31,6 +31,11 @@ constexpr FixedFailure kCutMessage{StatusCode::kInternal, Layer::kRpc, Retry::kN
                                    "the request ends within a message"};
 constexpr FixedFailure kBadFlag{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                 "the first byte of a message is neither 0 nor 1"};
+constexpr FixedFailure kCameTooLate{StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kNever,
+                                    "the request had not arrived as a whole when its time was over"};
+constexpr FixedFailure kCameTooSlowly{
+    StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kBackoff,
+    "the request did not arrive in time: 64 KiB of it, or its rest, within RpcLimits::frame_timeout"};
 constexpr FixedFailure kNoCompression{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                       "a message is compressed, and grpc-encoding does not say how"};
 constexpr FixedFailure kHasAttachment{
@@ -41,6 +46,8 @@ constexpr FixedFailure kHeadHasLeft{StatusCode::kFailedPrecondition, Layer::kRpc
 constexpr std::string_view kPlainText =
     "This port speaks gRPC: POST /package.Service/Method with the content type application/grpc.\n";
 constexpr std::string_view kRaiseMessage = "raise ServerOptions::limits.body_bytes_max";
+/// Bytes of a request that count as progress.
+constexpr std::size_t kProgressBytes = 64 * 1024;
 /// Memory for short use that is kept.
 constexpr std::size_t kScratchKept = 64 * 1024;
 
@@ -85,8 +92,20 @@ GrpcCalls::~GrpcCalls() {
   take_back();
   while (!streams_.empty()) {
     drop_request(streams_.front());
-    delete &streams_.pop_front();
+    delete_stream(streams_.pop_front());
   }
+}
+
+void GrpcCalls::add_pairs(std::vector<std::byte>& to, Bytes pairs) {
+  const std::size_t before = to.capacity();
+  to.insert(to.end(), pairs.begin(), pairs.end());
+  metadata_bytes_ += to.capacity() - before;
+}
+
+void GrpcCalls::delete_stream(GrpcStream& stream) noexcept {
+  --stream_count_;
+  metadata_bytes_ -= stream.metadata.capacity() + stream.initial.capacity() + stream.trailing.capacity();
+  delete &stream;
 }
 
 GrpcStream* GrpcCalls::unanswered(std::uint64_t id) noexcept {
@@ -98,7 +117,7 @@ GrpcStream* GrpcCalls::unanswered(std::uint64_t id) noexcept {
 Http2Stream* GrpcCalls::on_request_begin(std::int32_t id) noexcept {
   head_.clear();
   try {
-    GrpcStream& stream = *new GrpcStream(id, limits_.body_bytes_max, kept_, loop_.chunks());
+    GrpcStream& stream = *new GrpcStream(id, *this, limits_.body_bytes_max, kept_, loop_.chunks());
     streams_.push_back(stream);
     ++stream_count_;
     return &stream;
@@ -153,9 +172,10 @@ void GrpcCalls::refuse_request(GrpcStream& stream, RefusalReason reason, const S
 
 void GrpcCalls::await_message(GrpcStream& stream) {
   stream.request = GrpcStream::Request::kMessage;
+  new_requests_.push_back(stream);
   const Bytes pairs = head_.metadata().bytes();
   if (pairs.empty()) return;
-  stream.metadata.assign(pairs.begin(), pairs.end());
+  add_pairs(stream.metadata, pairs);
   stream.reader.set_headroom(wire::padded(pairs.size()));
 }
 
@@ -186,6 +206,7 @@ void GrpcCalls::on_data(Http2Stream& of, Bytes bytes) noexcept {
     switch (stream.request) {
       case GrpcStream::Request::kMessage:
         consume(stream, bytes.size());
+        stream.bytes_since += bytes.size();
         return take_message(stream, bytes);
       case GrpcStream::Request::kItems:
         return stream.stalled ? stall(stream, bytes) : pass_items(stream, bytes);
@@ -225,7 +246,7 @@ void GrpcCalls::on_data_end(Http2Stream& of, bool is_last) noexcept {
   GrpcStream& stream = as_grpc(of);
   stream.peer_ended = is_last;
   try {
-    if (!is_last) return on_received();
+    if (!is_last) return keep_message();
     if (stream.request == GrpcStream::Request::kMessage) {
       serve_message(stream);
     } else if (stream.request == GrpcStream::Request::kItems && !stream.stalled) {
@@ -237,6 +258,43 @@ void GrpcCalls::on_data_end(Http2Stream& of, bool is_last) noexcept {
 }
 
 void GrpcCalls::on_received() {
+  keep_message();
+  while (!new_requests_.empty()) {
+    GrpcStream& stream = new_requests_.pop_front();
+    stream.progress_at = loop_.now();
+    stream.bytes_since = 0;
+    arm_request(stream);
+  }
+}
+
+void GrpcCalls::arm_request(GrpcStream& stream) noexcept {
+  loop_.arm(stream,
+            std::min(stream.deadline.at(), Deadline::after(stream.progress_at, limits_.frame_timeout).at()));
+}
+
+void GrpcCalls::disarm_request(GrpcStream& stream) noexcept {
+  stream.forget_new_request();
+  if (stream.armed()) loop_.disarm(stream);
+}
+
+// Bytes that came while the loop was away may be here already: then the request is judged a little later.
+void GrpcCalls::on_request_timer(GrpcStream& stream) {
+  const TimePoint now = loop_.now();
+  if (stream.deadline.at() <= now) {
+    return refuse_request(stream, RefusalReason::kBehind, Status::of<kCameTooLate>());
+  }
+  if (stream.bytes_since >= kProgressBytes) {
+    stream.bytes_since = 0;
+    stream.progress_at = now;
+    return arm_request(stream);
+  }
+  const TimePoint due = std::max(Deadline::after(stream.progress_at, limits_.frame_timeout).at(),
+                                 loop_.turn_time().absence().judge_from(limits_.frame_timeout));
+  if (due > now) return loop_.arm(stream, std::min(stream.deadline.at(), due));
+  refuse_request(stream, RefusalReason::kBehind, Status::of<kCameTooSlowly>());
+}
+
+void GrpcCalls::keep_message() {
   GrpcStream* const stream = std::exchange(borrowing_, nullptr);
   if (stream == nullptr || stream->reader.keep_message()) return;
   refuse_request(*stream, RefusalReason::kOverProcessMemory, Status::of<kNoMemory>());
@@ -254,6 +312,7 @@ void GrpcCalls::serve_message(GrpcStream& stream) {
     return refuse_request(stream, refusal->reason, refusal->status);
   }
   stream.request = GrpcStream::Request::kDone;
+  disarm_request(stream);
   const Bytes pairs = stream.metadata;
   const std::size_t headroom = wire::padded(pairs.size());
   if (headroom == 0) {
@@ -287,11 +346,12 @@ std::optional<Refusal> GrpcCalls::uncompress(const GrpcStream& stream, Bytes& me
 
 void GrpcCalls::drop_request(GrpcStream& stream) noexcept {
   stream.request = GrpcStream::Request::kDone;
+  disarm_request(stream);
   if (borrowing_ == &stream) borrowing_ = nullptr;
   if (serving_ != &stream) stream.reader.drop();
   if (stream.stalled) {
     stream.stalled = false;
-    kept_.release(stream.backlog.size());
+    kept_.release(stream.backlog.capacity());
     consume(stream, stream.backlog.size());
   }
   std::vector<std::byte>{}.swap(stream.backlog);
@@ -313,8 +373,7 @@ void GrpcCalls::on_stream_closed(Http2Stream& of) noexcept {
     if (call != nullptr) call->cancel_by_peer();
   }
   drop_request(stream);
-  --stream_count_;
-  delete &stream;
+  delete_stream(stream);
   link_.on_ended();
 }
 
@@ -373,7 +432,7 @@ Status GrpcCalls::send_metadata(std::uint64_t id, bool initial, Bytes pairs) {
   if (Status fault = check_answer_pairs(MetadataView{pairs}); !fault.ok()) return fault;
   std::vector<std::byte>& given = initial ? stream->initial : stream->trailing;
   try {
-    given.insert(given.end(), pairs.begin(), pairs.end());
+    add_pairs(given, pairs);
   } catch (const std::bad_alloc&) {
     return Status::of<kNoMemory>();
   }
@@ -417,7 +476,11 @@ void GrpcCalls::answer_plain(GrpcStream& stream, int status) {
 
 void GrpcCalls::go_on(GrpcStream& stream) {
   link_.flush_soon();
-  if (!stream.head_submitted) return submit_head(stream);
+  if (!stream.head_submitted) {
+    if (!link_.session().is_heap_high()) return submit_head(stream);
+    if (!stream.head_is_due()) due_heads_.push_back(stream);
+    return;
+  }
   if (std::exchange(stream.deferred, false) && !link_.session().resume(stream)) link_.give_up();
 }
 
@@ -486,7 +549,10 @@ void GrpcCalls::on_headers_sent(Http2Stream& of, bool is_last) noexcept {
 }
 
 void GrpcCalls::before_send() {
-  while (!due_heads_.empty()) submit_head(due_heads_.pop_front());
+  while (!due_heads_.empty()) {
+    submit_head(due_heads_.pop_front());
+    if (link_.session().is_heap_high()) break;
+  }
 }
 
 void GrpcCalls::on_room() {
@@ -520,6 +586,7 @@ void GrpcCalls::end() noexcept {
   while (!room_waiters_.empty()) loop_.schedule(room_waiters_.pop_front().node);
   for (GrpcStream* stream = streams_.empty() ? nullptr : &streams_.front(); stream != nullptr;
        stream = streams_.after(*stream)) {
+    disarm_request(*stream);
     count_unserved(*stream);
   }
   std::size_t all = SIZE_MAX;

@@ -48,7 +48,7 @@ class GrpcLink {
 /// The calls of one connection: requests of the peer's streams, and their answers. Messages of the peer go to
 /// handlers as they are whole; while a handler does not read, the window of its stream alone is used up.
 /// Thread: the connection's loop.
-class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink {
+class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink, private LateRequests {
  public:
   /// All outlive it.
   GrpcCalls(const ServedConnectionSetup& setup, const GrpcOptions& options, GrpcLink& link);
@@ -57,8 +57,10 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   void set_peer(const Identity& peer) { set_peer_identity(peer); }
   /// Http2Session::receive() has ended, and with it the bytes that it was given.
   void on_received();
-  /// Http2Session::send() is next.
+  /// Http2Session::send() is next: submits answers that wait, one at least, while there is memory for them.
   void before_send();
+  /// Answers wait for before_send().
+  bool has_due_heads() const noexcept { return !due_heads_.empty(); }
   /// The connection has room again.
   void on_room();
   /// There is no memory for the state of the connection: further requests are refused until there is.
@@ -69,7 +71,7 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   void end() noexcept;
   /// No call runs, and all answers have left.
   bool are_done() noexcept { return streams_.empty() && served_.admission().calls() == 0; }
-  std::size_t stream_bytes() const noexcept { return stream_count_ * sizeof(GrpcStream); }
+  std::size_t stream_bytes() const noexcept { return stream_count_ * sizeof(GrpcStream) + metadata_bytes_; }
 
  private:
   /// Passes items that wait to handlers that have read.
@@ -77,6 +79,9 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
     explicit ItemsTurn(GrpcCalls& its) noexcept;
     GrpcCalls& owner;
   };
+
+  // A stream reports.
+  void on_request_timer(GrpcStream& stream) override;
 
   // The session reports.
   Http2Stream* on_request_begin(std::int32_t id) noexcept override;
@@ -137,8 +142,16 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
 
   // Requests.
   void begin_request(GrpcStream& stream);
+  /// Adds `pairs` to metadata of a stream. Throws std::bad_alloc.
+  void add_pairs(std::vector<std::byte>& to, Bytes pairs);
+  void delete_stream(GrpcStream& stream) noexcept;
   void await_message(GrpcStream& stream);
   void take_message(GrpcStream& stream, Bytes data);
+  /// The message that lies in the received bytes outlives them.
+  void keep_message();
+  /// Arms the timer of a request that is not whole.
+  void arm_request(GrpcStream& stream) noexcept;
+  void disarm_request(GrpcStream& stream) noexcept;
   void serve_message(GrpcStream& stream);
   void serve_items(GrpcStream& stream);
   void serve(GrpcStream& stream, Bytes request, std::size_t metadata_bytes);
@@ -157,6 +170,8 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   void pass_item(GrpcStream& stream, StreamSide& side);
   void pass_backlog(GrpcStream& stream);
   void stall(GrpcStream& stream, Bytes data);
+  /// Charges memory for `more` bytes of the backlog. Returns false when it is exhausted.
+  bool reserve_backlog(GrpcStream& stream, std::size_t more);
   void fail_items(GrpcStream& stream, Status why);
   void end_items_of(GrpcStream& stream);
 
@@ -181,8 +196,12 @@ class GrpcCalls final : public Http2Events, private AnswerSink, private ItemSink
   HeaderFields fields_;
   IntrusiveList<GrpcStream, AllStreamsTag> streams_;
   std::size_t stream_count_ = 0;
-  /// Streams with initial metadata that were not submitted.
+  /// Memory of the metadata of all streams.
+  std::size_t metadata_bytes_ = 0;
+  /// Streams with heads that were not submitted: further initial metadata may follow, or memory is scarce.
   IntrusiveList<GrpcStream, DueHeadsTag> due_heads_;
+  /// Streams with a request in kMessage that has begun with the bytes that the session receives.
+  IntrusiveList<GrpcStream, NewRequestsTag> new_requests_;
   /// Streams whose handlers have read.
   IntrusiveList<GrpcStream, DueItemsTag> due_items_;
   ItemsTurn items_turn_{*this};

@@ -23,6 +23,9 @@ constexpr std::size_t kChargeStep = 16 * 1024;
 /// Largest window of a stream on the wire; RpcLimits::stream_window limits the messages behind it.
 constexpr std::uint32_t kStreamWindowMax = 1u << 20;
 
+/// Largest number of streams that a peer may have open: see GrpcOptions::calls_in_flight_max.
+constexpr std::uint32_t kStreamsMax = 8192;
+
 enum Mark : std::uint8_t { kAliveMark = 1, kDrainMark = 2 };
 
 constexpr FixedFailure kNoConnectionMemory{StatusCode::kResourceExhausted, Layer::kTransport,
@@ -36,7 +39,7 @@ constexpr FixedFailure kNotTaken{
     "the server closed the connection, and the peer did not take the last answers in time"};
 
 Http2Options http2_options(const GrpcOptions& options, const RpcLimits& limits) noexcept {
-  return {.streams_max = std::min(options.calls_in_flight_max, limits.calls_in_flight_max),
+  return {.streams_max = std::min({options.calls_in_flight_max, limits.calls_in_flight_max, kStreamsMax}),
           .header_bytes_max = options.header_bytes_max,
           .stream_window = std::min(limits.stream_window, kStreamWindowMax)};
 }
@@ -97,8 +100,7 @@ void GrpcConnection::receive_part(Bytes part) {
 
 void GrpcConnection::send() {
   if (session_.is_active() || state_ == State::kEnding) return;
-  calls_.before_send();
-  Status sent = session_.send(loop_.now());
+  Status sent = send_submitted();
   if (sent.ok() && drain_ping_due_ && !session_.has_output()) {
     drain_ping_due_ = false;
     if (!session_.ping(kDrainMark)) return give_up();
@@ -108,6 +110,16 @@ void GrpcConnection::send() {
   if (close_due_) return close(*std::exchange(close_due_, std::nullopt));
   charge_session();
   end_if_over();
+}
+
+// Answers that wait for memory are submitted as others leave.
+Status GrpcConnection::send_submitted() {
+  Status sent;
+  do {
+    calls_.before_send();
+    sent = session_.send(loop_.now());
+  } while (sent.ok() && calls_.has_due_heads() && connection_.has_room());
+  return sent;
 }
 
 void GrpcConnection::end_if_failed(const Status& why) noexcept {
@@ -192,7 +204,7 @@ void GrpcConnection::close(const Status& why) {
     return;
   }
   calls_.fail_all({StatusCode::kUnavailable, Layer::kRpc, why.message()});
-  Status sent = session_.send(loop_.now());
+  Status sent = send_submitted();
   if (sent.ok() && session_.terminate(Http2Error::kNone)) sent = session_.send(loop_.now());
   begin_end();
   if (!sent.ok()) return connection_.close(sent);

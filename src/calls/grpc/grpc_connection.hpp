@@ -60,6 +60,7 @@ class GrpcConnection final : public ServedConnection, private ByteSink, private 
   void on_pong(std::uint8_t mark) noexcept override;
 
   void send();
+  Status send_submitted();
   void receive_part(Bytes part);
   /// Ends with `why` if that is a failure.
   void end_if_failed(const Status& why) noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams of messages in requests and answers.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -88,8 +89,23 @@ void GrpcCalls::pass_item(GrpcStream& stream, StreamSide& side) {
   loop_.turn_time().did(1);
 }
 
+bool GrpcCalls::reserve_backlog(GrpcStream& stream, std::size_t more) {
+  const std::size_t before = stream.backlog.capacity();
+  const std::size_t needed = stream.backlog.size() + more;
+  if (needed <= before) return true;
+  const std::size_t capacity = std::max(needed, 2 * before);
+  if (!kept_.reserve(capacity - before)) return false;
+  try {
+    stream.backlog.reserve(capacity);
+  } catch (const std::bad_alloc&) {
+    kept_.release(capacity - before);
+    return false;
+  }
+  return true;
+}
+
 void GrpcCalls::stall(GrpcStream& stream, Bytes data) {
-  if (!kept_.reserve(data.size())) {
+  if (!reserve_backlog(stream, data.size())) {
     fail_items(stream, Status::of<kNoMemoryToReceive>());
     return consume(stream, data.size());
   }
@@ -101,7 +117,7 @@ void GrpcCalls::pass_backlog(GrpcStream& stream) {
   if (!stream.stalled) return;
   stream.stalled = false;
   const std::vector<std::byte> waiting = std::exchange(stream.backlog, {});
-  kept_.release(waiting.size());
+  kept_.release(waiting.capacity());
   pass_items(stream, waiting);
   const bool is_over = stream.request == GrpcStream::Request::kItems && stream.peer_ended && !stream.stalled;
   if (is_over) end_items_of(stream);

@@ -32,6 +32,10 @@ constexpr std::int32_t kFirstWindow = 65535;
 /// Largest number of fields in a block of headers: 64 pairs of metadata and this protocol's own.
 constexpr std::size_t kFieldsMax = 72;
 
+/// Limit of the library's memory: for frames that wait, and for each stream that the peer may open.
+constexpr std::size_t kHeapBytes = std::size_t{8} << 20;
+constexpr std::size_t kHeapBytesForStream = 2048;
+
 constexpr FixedFailure kNoSessionMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                         "out of memory for a connection of HTTP/2"};
 
@@ -257,7 +261,10 @@ struct Http2Session::Callbacks {
 };
 
 Http2Session::Http2Session(Http2Events& events, const Http2Options& options, TimePoint now)
-    : events_(events), idle_frames_(kIdleFrames, now), now_(now) {
+    : heap_(kHeapBytes + kHeapBytesForStream * options.streams_max),
+      events_(events),
+      idle_frames_(kIdleFrames, now),
+      now_(now) {
   if (Callbacks::create(*this, options) == 0) return;
   nghttp2_session_del(session_);
   throw std::bad_alloc{};

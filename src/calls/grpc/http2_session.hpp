@@ -87,6 +87,7 @@ class Http2Events {
 };
 
 struct Http2Options {
+  /// Streams that the peer may have open; a few thousand, because the library's memory grows with them.
   std::uint32_t streams_max = 0;
   std::uint32_t header_bytes_max = 0;
   /// Bytes of each request's body that the peer may send before they are consumed.
@@ -141,6 +142,8 @@ class Http2Session {
   [[nodiscard]] bool terminate(Http2Error error);
 
   std::size_t heap_used() const noexcept { return heap_.used(); }
+  /// Much of the library's memory is used: further answers are better submitted when others have left.
+  bool is_heap_high() const noexcept { return heap_.is_high(); }
 
  private:
   struct Callbacks;

@@ -14,9 +14,19 @@ namespace {
 
 /// Size from which on a message is put together in a chunk, which its receiver may keep.
 constexpr std::size_t kChunkFrom = 16 * 1024;
-/// Memory for the first bytes of a message, and the growth from there on.
-constexpr std::size_t kFirstCapacity = 64 * 1024;
-constexpr std::size_t kGrowth = 4;
+/// Memory for the first bytes of a message when they are few, and the growth from there on.
+constexpr std::size_t kFirstCapacity = 1024;
+constexpr std::size_t kGrowth = 2;
+/// Number of first bytes from which on a message begins in a chunk, and the growth from there on.
+constexpr std::size_t kManyBytes = 8 * 1024;
+constexpr std::size_t kChunkCapacity = 64 * 1024;
+constexpr std::size_t kChunkGrowth = 4;
+
+/// Returns the capacity for a message with `arrived` bytes that does not fit into `before`.
+constexpr std::size_t next_capacity(std::size_t before, std::size_t arrived) noexcept {
+  if (arrived >= kManyBytes) return std::max(kChunkCapacity, kChunkGrowth * before);
+  return std::max({kFirstCapacity, arrived, kGrowth * before});
+}
 
 }  // namespace
 
@@ -56,36 +66,39 @@ bool MessageReader::take_prefix(Bytes& data) noexcept {
   return true;
 }
 
-// Bytes are charged as they arrive, never as they are announced.
+// Memory is taken for the bytes that have arrived, never for the announced ones.
 bool MessageReader::append(Bytes bytes) {
   if (bytes.empty()) return true;
   const std::size_t all = arrived_ + bytes.size();
   while (buffer_ == nullptr || all > capacity_) {
-    const std::size_t capacity = buffer_ == nullptr ? kFirstCapacity : kGrowth * capacity_;
-    if (!grow(std::min<std::size_t>(capacity, length_))) return false;
+    if (!grow(std::min<std::size_t>(next_capacity(capacity_, all), length_))) return false;
   }
-  if (!memory_.reserve(bytes.size())) return false;
-  charged_ += bytes.size();
   std::memcpy(buffer_ + headroom_ + arrived_, bytes.data(), bytes.size());
   arrived_ = all;
   return true;
 }
 
+// A standard chunk may be larger than asked for, and counts as a whole. While bytes are moved, both count.
 bool MessageReader::grow(std::size_t capacity) {
-  const std::size_t whole = headroom_ + capacity;
+  std::size_t whole = headroom_ + capacity;
   ChunkRef chunk;
   std::byte* buffer = nullptr;
   if (capacity >= kChunkFrom) {
     chunk = chunks_.acquire(whole);
     if (!chunk) return false;
     buffer = chunk->data();
-  } else {
+    whole = chunk->capacity();
+  }
+  if (!memory_.reserve(whole)) return false;
+  if (!chunk) {
     try {
       buffer = static_cast<std::byte*>(allocate_frame(whole));
     } catch (const std::bad_alloc&) {
+      memory_.release(whole);
       return false;
     }
   }
+  memory_.release(std::exchange(charged_, whole));
   if (arrived_ != 0) std::memcpy(buffer + headroom_, buffer_ + headroom_, arrived_);
   free_buffer(buffer_, capacity_, static_cast<bool>(chunk_));
   buffer_ = buffer;

@@ -17,7 +17,7 @@ namespace weft::detail::grpc {
 ///  0 | compressed | length, big-endian                  | message, `length` bytes
 ///
 /// A message that lies in one piece of the body is not copied. Others are put together in memory that grows
-/// with the bytes that arrived, and is charged to the connection. Thread: the connection's loop.
+/// with the bytes that arrived, and is charged to the connection as a whole. Thread: the connection's loop.
 class MessageReader {
  public:
   enum class Step : std::uint8_t {
@@ -72,6 +72,7 @@ class MessageReader {
   ChunkRef chunk_;
   std::size_t capacity_ = 0;
   std::size_t arrived_ = 0;
+  /// Size of that memory.
   std::size_t charged_ = 0;
   std::array<std::byte, kPrefixBytes> prefix_{};
   std::uint8_t prefix_bytes_ = 0;

@@ -1,123 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-11: frames of HTTP/2 as no library sends them: breaches of the protocol, floods, and calls in small
 // pieces.
-#include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
-#include <weft/grpc.hpp>
-#include <weft/protobuf.hpp>
-#include <weft/weft.hpp>
 
-#include "integration/grpc/probe_service.hpp"
-#include "integration/grpc/raw_http2.hpp"
-
-namespace grpc_demo {
-
-int twice(int a) {
-  return 2 * a;
-}
-
-}  // namespace grpc_demo
+#include "integration/grpc/grpc_frames.hpp"
 
 namespace weft::testing {
 namespace {
-
-using namespace std::chrono_literals;
-using Raw = RawHttp2;
-
-constexpr std::string_view kEcho = "/grpc_probe.Probe/Echo";
-constexpr std::string_view kFail = "/grpc_probe.Probe/Fail";
-constexpr std::string_view kWait = "/grpc_probe.Probe/Wait";
-constexpr std::string_view kJoin = "/grpc_probe.Probe/Join";
-constexpr std::string_view kJoinLate = "/grpc_probe.Probe/JoinLate";
-constexpr long kProtocolError = 1;
-constexpr long kCalm = 11;
-
-std::string text_bytes(std::string text) {
-  grpc_probe::Text message;
-  message.set_text(std::move(text));
-  return message.SerializeAsString();
-}
-std::string failure_bytes(int code, std::string text, std::string details = {}) {
-  grpc_probe::Failure message;
-  message.set_code(code);
-  message.set_message(std::move(text));
-  message.set_details(std::move(details));
-  return message.SerializeAsString();
-}
-std::string text_in(const Answer2& answer) {
-  grpc_probe::Text message;
-  if (answer.body.size() < 5 || !message.ParseFromString(answer.body.substr(5))) return "<none>";
-  return message.text();
-}
-
-class GrpcFrames : public ::testing::Test {
- protected:
-  ~GrpcFrames() override {
-    probe_.may_go = true;
-    if (!server_) return;
-    server_->stop(0s);
-    server_->wait();
-    EXPECT_EQ(probe_.waiting, 0);
-  }
-  void start(ServerOptions options = {}, GrpcOptions grpc_options = {}) {
-    options.listen = {"tcp://127.0.0.1:0"};
-    options.protocols.push_back(weft::grpc(grpc_options));
-    server_.emplace(std::move(options));
-    protobuf::Services services{*server_};
-    services.add(probe_);
-    server_->register_handler<grpc_demo::twice>();
-    const Result<void> started = server_->start();
-    ASSERT_TRUE(started.ok()) << started.status().to_string();
-    url_ = server_->urls().front();
-  }
-  void expect_good(Raw& client, std::uint32_t stream) {
-    client.call(stream, kEcho, text_bytes("good"));
-    const Answer2 answer = client.answer(stream);
-    EXPECT_EQ(answer.status(), 0) << answer.field("grpc-message");
-    EXPECT_EQ(text_in(answer), "good");
-  }
-  /// A connection that does nothing wrong is served.
-  void expect_others_served() {
-    Raw client{url_};
-    expect_good(client, 1);
-  }
-  static void await(const std::atomic<int>& number, int value) {
-    while (number != value) std::this_thread::yield();
-  }
-  MethodStats stats_of(std::string_view path) const {
-    for (const MethodStats& method : server_->stats().methods) {
-      if (method.name == path.substr(1)) return method;
-    }
-    return {};
-  }
-  /// Waits until all connections have ended.
-  void await_no_connection() const {
-    while (server_->stats().connections != 0) std::this_thread::yield();
-  }
-  /// Waits until the server has taken all that `client` sent. Returns false if the connection has ended.
-  static bool settle(Raw& client) {
-    client.send(Raw::frame(Raw::kPing, 0, 0, "12345678"));
-    for (;;) {
-      const Frame2 got = client.read();
-      if (!client.take(got)) return false;
-      if (got.type == Raw::kPing && (got.flags & Raw::kAck) != 0) return true;
-    }
-  }
-
-  ProbeService probe_;
-  std::optional<Server> server_;
-  std::string url_;
-};
 
 TEST_F(GrpcFrames, ACallHasHeadMessageAndTrailers) {
   start();
@@ -681,74 +576,6 @@ TEST_F(GrpcFrames, APeerThatAnswersNoPingIsDropped) {
   EXPECT_EQ(client.read().type, Raw::kPing);
   while (client.read().type != 0xFF) continue;
   await(probe_.waiting, 0);
-}
-
-TEST_F(GrpcFrames, RequestsOverTheServersMemoryAreRefused) {
-  ServerOptions options;
-  options.limits.process_memory_max = 4u << 20;
-  options.limits.connection_memory_max = 4u << 20;
-  start(std::move(options));
-  Raw client{url_};
-  client.await(Raw::kSettings);
-  client.send(Raw::frame(Raw::kSettings, Raw::kAck, 0));
-  // Each message stops before its end.
-  const std::string part = Raw::message(std::string(900'000, 'x')).substr(0, 16'000);
-  std::uint32_t stream = 1;
-  bool refused = false;
-  for (; stream < 1000 && !refused; stream += 2) {
-    client.send(Raw::head(stream, kEcho));
-    for (int i = 0; i < 15; ++i) client.send(Raw::data(stream, i == 0 ? part : std::string(16'000, 'x')));
-    client.send(Raw::frame(Raw::kPing, 0, 0, "12345678"));
-    for (bool has_pong = false; !has_pong;) {
-      const Frame2 got = client.read();
-      ASSERT_TRUE(client.take(got));
-      has_pong = got.type == Raw::kPing;
-      refused = refused || got.type == Raw::kHeaders;
-    }
-  }
-  EXPECT_TRUE(refused);
-  EXPECT_EQ(client.answer(stream - 2).status(), 8);
-  // The memory of the others is free again after their reset.
-  for (std::uint32_t each = 1; each < stream - 2; each += 2) {
-    client.send(Raw::frame(Raw::kReset, 0, each, Raw::number(8)));
-  }
-  expect_good(client, stream);
-}
-
-TEST_F(GrpcFrames, RequestsAreTakenAgainOnceTheirStreamsMemoryIsFree) {
-  ServerOptions options;
-  options.limits.process_memory_max = 256u << 10;
-  start(std::move(options), {.calls_in_flight_max = 4096});
-  Raw client{url_};
-  // The pong may overtake the refusal.
-  std::uint32_t refused = 0;
-  std::uint32_t stream = 1;
-  for (; stream < 2000 && refused == 0; stream += 2) {
-    client.send(Raw::head(stream, kEcho));
-    ASSERT_TRUE(settle(client));
-    for (const std::uint32_t each : {stream, stream - 2}) {
-      if (client.has_answer(each)) refused = each;
-    }
-  }
-  ASSERT_NE(refused, 0u);
-  EXPECT_EQ(client.answer(refused).status(), 8);
-  for (std::uint32_t each = 1; each < stream; each += 2) {
-    client.send(Raw::frame(Raw::kReset, 0, each, Raw::number(8)));
-  }
-  ASSERT_TRUE(settle(client));
-  expect_good(client, stream);
-}
-
-TEST_F(GrpcFrames, RequestsThatTheirConnectionCutsOffAreCounted) {
-  start();
-  {
-    Raw client{url_};
-    client.send(Raw::head(1, kEcho) + Raw::data(1, Raw::message("some").substr(0, 7)) + Raw::head(3, kEcho));
-    ASSERT_TRUE(settle(client));
-  }
-  await_no_connection();
-  EXPECT_EQ(stats_of(kEcho).calls, 2u);
-  EXPECT_EQ(stats_of(kEcho).dropped, 2u);
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ class ProbeService final : public grpc_probe::ProbeServer {
     while (!may_go) {
       [[maybe_unused]] const Result<void> slept = co_await sleep_for(std::chrono::milliseconds{1});
     }
+    if (request.text() == "fail") {
+      co_return Status{StatusCode::kAborted, Layer::kUser, "held"}.with_details(std::string(8192, 'd'));
+    }
     response.set_text(request.text());
     co_return Result<void>{};
   }
