@@ -141,7 +141,7 @@ TEST_F(GrpcFrames, LargeFailuresOfManyCallsWaitForTheirClient) {
   start();
   Raw client{url_, {}, 4096};
   constexpr int kCalls = 1000;
-  const std::string message = Raw::message(text_bytes("fail"));
+  const std::string message = Raw::message(text_bytes("f"));
   for (int i = 0; i < kCalls; ++i) {
     const auto stream = static_cast<std::uint32_t>(2 * i + 1);
     client.send(Raw::head(stream, kHold) + Raw::data(stream, message, true));
@@ -156,6 +156,29 @@ TEST_F(GrpcFrames, LargeFailuresOfManyCallsWaitForTheirClient) {
     ASSERT_GT(answer.field("grpc-status-details-bin").size(), 8192u);
   }
   expect_good(client, 2 * kCalls + 1);
+}
+
+TEST_F(GrpcFrames, LargeFailuresOfOneTurnWaitForTheMemoryOfOthers) {
+  start();
+  probe_.may_go = true;
+  Raw client{url_};
+  client.send(Raw::frame(Raw::kHeaders, Raw::kEndHeaders, 1, Raw::indexed_call_block(kHold)) +
+              Raw::data(1, Raw::message(text_bytes("f")), true));
+  ASSERT_EQ(client.answer(1).status(), 10);
+  // Calls of 32 bytes each: 500 are received at once, and their answers take over 8 MB.
+  constexpr std::uint32_t kLast = 2001;
+  std::string calls;
+  for (std::uint32_t stream = 3; stream <= kLast; stream += 2) {
+    calls += Raw::frame(Raw::kHeaders, Raw::kEndHeaders, stream, Raw::indexed_call_block()) +
+             Raw::data(stream, Raw::message(text_bytes("f")), true);
+  }
+  ASSERT_TRUE(client.send(calls));
+  for (std::uint32_t stream = 3; stream <= kLast; stream += 2) {
+    const Answer2 answer = client.answer(stream);
+    ASSERT_EQ(answer.status(), 10) << stream;
+    ASSERT_GT(answer.field("grpc-status-details-bin").size(), 8192u);
+  }
+  expect_good(client, kLast + 2);
 }
 
 TEST_F(GrpcFrames, MetadataOfRequestsThatAreNotWholeAreCharged) {

@@ -36,13 +36,16 @@ class ProbeService final : public grpc_probe::ProbeServer {
     Result<void> slept = co_await sleep_for(std::chrono::hours{1});
     co_return slept;
   }
-  Done Hold(CallContext&, const grpc_probe::Text& request, grpc_probe::Text& response) override {
+  Done Hold(CallContext& context, const grpc_probe::Text& request, grpc_probe::Text& response) override {
     const Running here{holding};
     while (!may_go) {
       [[maybe_unused]] const Result<void> slept = co_await sleep_for(std::chrono::milliseconds{1});
     }
-    if (request.text() == "fail") {
-      co_return Status{StatusCode::kAborted, Layer::kUser, "held"}.with_details(std::string(8192, 'd'));
+    if (request.text() == "f") {
+      Result<void> added = context.add_answer_metadata("fill", std::string(4000, '0'));
+      if (!added.ok()) co_return added;
+      co_return Status{StatusCode::kAborted, Layer::kUser, std::string(2000, 'm')}.with_details(
+          std::string(8192, 'd'));
     }
     response.set_text(request.text());
     co_return Result<void>{};

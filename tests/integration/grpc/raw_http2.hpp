@@ -126,6 +126,18 @@ class RawHttp2 {
     fields.insert(fields.end(), more.begin(), more.end());
     return block(fields);
   }
+  /// Returns the head of a call of `path` in a form that the server remembers, for a connection's first call.
+  static std::string indexed_call_block(std::string_view path) {
+    std::string bytes = call_block(path);
+    for (std::size_t at = 0; at < bytes.size();) {
+      bytes[at] = '\x40';
+      at += 2 + static_cast<std::size_t>(bytes[at + 1]);
+      at += 1 + static_cast<std::size_t>(bytes[at]);
+    }
+    return bytes;
+  }
+  /// Returns the remembered head.
+  static std::string indexed_call_block() { return "\xc3\xc2\xc1\xc0\xbf\xbe"; }
   static std::string head(std::uint32_t stream, std::string_view path,
                           std::vector<std::pair<std::string, std::string>> more = {}, bool is_last = false) {
     return frame(kHeaders, static_cast<std::uint8_t>(kEndHeaders | (is_last ? kEnd : 0)), stream,
