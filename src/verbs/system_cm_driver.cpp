@@ -10,7 +10,7 @@ namespace weft::verbs {
 
 namespace {
 
-const detail::CmLibrary& library = detail::cm_library;
+const detail::CmLibrary& cm = detail::cm_library;
 
 // The three-bit code 7 would mean an unlimited number of retries.
 constexpr std::uint8_t kRetries = 6;
@@ -84,59 +84,59 @@ class SystemCmDriver final : public CmDriver {
   Status load() noexcept override { return detail::load_cm_library(); }
 
   CmChannel* create_event_channel() noexcept override {
-    return reinterpret_cast<CmChannel*>(library.rdma_create_event_channel());
+    return reinterpret_cast<CmChannel*>(cm.rdma_create_event_channel());
   }
   void destroy_event_channel(CmChannel* channel) noexcept override {
-    library.rdma_destroy_event_channel(of(channel));
+    cm.rdma_destroy_event_channel(of(channel));
   }
   int fd(const CmChannel* channel) const noexcept override {
     return reinterpret_cast<const rdma_event_channel*>(channel)->fd;
   }
   int get_event(CmChannel* channel, CmEvent* event) noexcept override {
     rdma_cm_event* got = nullptr;
-    if (library.rdma_get_cm_event(of(channel), &got) != 0) return -1;
+    if (cm.rdma_get_cm_event(of(channel), &got) != 0) return -1;
     *event = {.kind = kind_of(got->event),
               .id = reinterpret_cast<CmId*>(got->id),
               .status = got->status < 0 ? -got->status : got->status,
-              .words = library.rdma_event_str(got->event),
+              .words = cm.rdma_event_str(got->event),
               .parameters = {}};
     if (event->kind == CmEvent::Kind::kRequest || event->kind == CmEvent::Kind::kResponse) {
       event->parameters = copied(got->param.conn);
     }
-    return library.rdma_ack_cm_event(got);
+    return cm.rdma_ack_cm_event(got);
   }
 
   CmId* create_id(CmChannel* channel) noexcept override {
     rdma_cm_id* made = nullptr;
-    if (library.rdma_create_id(of(channel), &made, nullptr, RDMA_PS_TCP) != 0) return nullptr;
+    if (cm.rdma_create_id(of(channel), &made, nullptr, RDMA_PS_TCP) != 0) return nullptr;
     return reinterpret_cast<CmId*>(made);
   }
-  int destroy_id(CmId* id) noexcept override { return library.rdma_destroy_id(of(id)); }
+  int destroy_id(CmId* id) noexcept override { return cm.rdma_destroy_id(of(id)); }
   int bind_addr(CmId* id, const sockaddr* address) noexcept override {
-    return library.rdma_bind_addr(of(id), const_cast<sockaddr*>(address));
+    return cm.rdma_bind_addr(of(id), const_cast<sockaddr*>(address));
   }
-  int listen(CmId* id, int backlog) noexcept override { return library.rdma_listen(of(id), backlog); }
+  int listen(CmId* id, int backlog) noexcept override { return cm.rdma_listen(of(id), backlog); }
   std::uint16_t source_port(CmId* id) const noexcept override {
-    return ntohs(library.rdma_get_src_port(of(id)));
+    return ntohs(cm.rdma_get_src_port(of(id)));
   }
   int resolve_addr(CmId* id, const sockaddr* to, int timeout_ms) noexcept override {
-    return library.rdma_resolve_addr(of(id), nullptr, const_cast<sockaddr*>(to), timeout_ms);
+    return cm.rdma_resolve_addr(of(id), nullptr, const_cast<sockaddr*>(to), timeout_ms);
   }
   int resolve_route(CmId* id, int timeout_ms) noexcept override {
-    return library.rdma_resolve_route(of(id), timeout_ms);
+    return cm.rdma_resolve_route(of(id), timeout_ms);
   }
   int connect(CmId* id, const CmParameters& parameters) noexcept override {
     rdma_conn_param param = param_of(parameters);
-    return library.rdma_connect(of(id), &param);
+    return cm.rdma_connect(of(id), &param);
   }
   int accept(CmId* id, const CmParameters& parameters) noexcept override {
     rdma_conn_param param = param_of(parameters);
-    return library.rdma_accept(of(id), &param);
+    return cm.rdma_accept(of(id), &param);
   }
-  int refuse(CmId* id) noexcept override { return library.rdma_reject(of(id), nullptr, 0); }
-  int establish(CmId* id) noexcept override { return library.rdma_establish(of(id)); }
+  int refuse(CmId* id) noexcept override { return cm.rdma_reject(of(id), nullptr, 0); }
+  int establish(CmId* id) noexcept override { return cm.rdma_establish(of(id)); }
   int init_qp_attr(CmId* id, ibv_qp_attr* attributes, int* mask) noexcept override {
-    return library.rdma_init_qp_attr(of(id), attributes, mask);
+    return cm.rdma_init_qp_attr(of(id), attributes, mask);
   }
 
   const char* device_name(const CmId* id) const noexcept override {

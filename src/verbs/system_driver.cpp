@@ -54,8 +54,12 @@ class SystemDriver final : public Driver {
   }
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes) noexcept override {
     // As the header's function does: the device's own, which knows all attributes, where it has one.
-    verbs_context* const device = verbs_get_ctx_op(context, query_port);
-    if (device != nullptr) return device->query_port(context, port, attributes, sizeof *attributes);
+    const verbs_context* const device = verbs_get_ctx(context);
+    const bool reaches_so_far =
+        device != nullptr && device->sz >= sizeof *device - offsetof(verbs_context, query_port);
+    if (reaches_so_far && device->query_port != nullptr) {
+      return device->query_port(context, port, attributes, sizeof *attributes);
+    }
     std::memset(attributes, 0, sizeof *attributes);
     // In parentheses it is not the header's macro of that name.
     return (library.ibv_query_port)(context, port, reinterpret_cast<_compat_ibv_port_attr*>(attributes));

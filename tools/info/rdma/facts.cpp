@@ -21,19 +21,19 @@ std::string type_name(verbs::GidType type) {
 const char* state_name(ibv_port_state state) {
   switch (state) {
     case IBV_PORT_NOP:
-      return "PORT_NOP";
+      return "unchanged";
     case IBV_PORT_DOWN:
-      return "PORT_DOWN";
+      return "down";
     case IBV_PORT_INIT:
-      return "PORT_INIT";
+      return "init";
     case IBV_PORT_ARMED:
-      return "PORT_ARMED";
+      return "armed";
     case IBV_PORT_ACTIVE:
-      return "PORT_ACTIVE";
+      return "active";
     case IBV_PORT_ACTIVE_DEFER:
-      return "PORT_ACTIVE_DEFER";
+      return "active defer";
   }
-  return "of an unknown state";
+  return "unknown";
 }
 
 /// Says why best_gid() of `gids` is `best`.
