@@ -29,7 +29,8 @@ int main() {
   // begin: report
   // "shared memory", or "unix" and the reason.
   const std::string carrier{client.carried_by()};
-  std::printf("by %s %s\n", carrier.c_str(), client.carrier_report().reason.c_str());
+  const std::string reason = client.carrier_report().reason;
+  std::printf("by %s%s%s\n", carrier.c_str(), reason.empty() ? "" : ": ", reason.c_str());
   // end: report
   return answer.ok() && carrier == "shared memory" ? 0 : 1;
 }

@@ -116,9 +116,7 @@ class SystemCmDriver final : public CmDriver {
     return cm.rdma_bind_addr(of(id), const_cast<sockaddr*>(address));
   }
   int listen(CmId* id, int backlog) noexcept override { return cm.rdma_listen(of(id), backlog); }
-  std::uint16_t source_port(CmId* id) const noexcept override {
-    return ntohs(cm.rdma_get_src_port(of(id)));
-  }
+  std::uint16_t source_port(CmId* id) const noexcept override { return ntohs(cm.rdma_get_src_port(of(id))); }
   int resolve_addr(CmId* id, const sockaddr* to, int timeout_ms) noexcept override {
     return cm.rdma_resolve_addr(of(id), nullptr, const_cast<sockaddr*>(to), timeout_ms);
   }

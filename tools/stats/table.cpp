@@ -79,8 +79,9 @@ void add_rows(std::string& out, const std::vector<Row>& rows) {
 void add_methods(std::string& out, const Json& page) {
   std::vector<Json> methods = page.at("methods");
   if (page.at("unknown").at("calls") != 0) methods.push_back(page.at("unknown"));
-  std::stable_sort(methods.begin(), methods.end(),
-                   [](const Json& a, const Json& b) { return a.at("calls") > b.at("calls"); });
+  std::sort(methods.begin(), methods.end(), [](const Json& a, const Json& b) {
+    return a.at("calls") != b.at("calls") ? a.at("calls") > b.at("calls") : a.at("name") < b.at("name");
+  });
   std::vector<Row> rows{{"method", "calls", "failed", "refused", "dropped", "running", "p50", "p99"}};
   for (const Json& method : methods) rows.push_back(row_of(method));
   add_rows(out, rows);

@@ -408,8 +408,8 @@ ServedCallSamples CallServer::State::samples() const {
   ServedCallSamples samples{.slow_from = options_.slow_call_from};
   for (const auto& shard : shards_) shard->samples_to(samples);
   const auto later = [](const CallSample& a, const CallSample& b) { return a.ended > b.ended; };
-  std::stable_sort(samples.slow.begin(), samples.slow.end(), later);
-  std::stable_sort(samples.failed.begin(), samples.failed.end(), later);
+  std::sort(samples.slow.begin(), samples.slow.end(), later);
+  std::sort(samples.failed.begin(), samples.failed.end(), later);
   return samples;
 }
 

@@ -11,6 +11,7 @@
 
 #include "support/test_ca.hpp"
 #include "transport/tls/handles.hpp"
+#include "transport/tls/openssl.hpp"
 
 namespace weft::testing::tls_ticket_tests {
 namespace {
@@ -33,6 +34,7 @@ class Tickets : public ::testing::Test {
     SSL_CTX_set_session_cache_mode(client_.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(client_.get(), keep);
     kept.reset();
+    EXPECT_TRUE(detail::tls::load_openssl().ok()) << "the keys call OpenSSL as TlsOptions do";
     EXPECT_TRUE(keys_.use_in(*server_));
   }
   ~Tickets() override { kept.reset(); }
