@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <weft/fleet.hpp>
 #include <weft/weft.hpp>
 
 namespace weft::testing::nested_loops {
