@@ -3,12 +3,12 @@
 //
 //   local_carriers [rounds [cpu of the server, cpu of the client]]
 #include <sched.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

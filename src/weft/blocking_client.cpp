@@ -10,6 +10,7 @@
 namespace weft {
 
 // The options are copied, because the arguments may be evaluated in any order.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration takes them by value, as others do
 BlockingClient::BlockingClient(ClientOptions options, LoopThreadOptions thread)
     : BlockingClient(options, detail::make_client_transports({}, options.connect), std::move(thread)) {}
 

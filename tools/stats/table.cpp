@@ -122,7 +122,7 @@ std::string json_of(const Pages& pages) {
   std::string out = "{";
   for (const auto& [name, page] : pages) {
     if (out.size() > 1) out += ',';
-    out += '"' + name + "\":" + page;
+    out.append("\"").append(name).append("\":").append(page);
   }
   return out + "}\n";
 }

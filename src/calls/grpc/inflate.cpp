@@ -60,7 +60,7 @@ std::optional<Refusal> InflatedMessage::inflate(Bytes compressed, std::size_t by
 
 // One byte over the limit tells a message that is too long.
 std::optional<Refusal> InflatedMessage::fill(Bytes compressed, std::size_t bytes_max) {
-  const Refusal bad{RefusalReason::kBadArguments, Status::of<kBadGzip>()};
+  Refusal bad{RefusalReason::kBadArguments, Status::of<kBadGzip>()};
   Inflater inflater{compressed};
   std::size_t there = 0;
   std::size_t size = std::min(kFirstBytes, bytes_max + 1);

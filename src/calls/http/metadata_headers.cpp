@@ -2,7 +2,6 @@
 #include "calls/http/metadata_headers.hpp"
 
 #include <new>
-#include <utility>
 #include <vector>
 
 #include "weft/detail/base/base64.hpp"
@@ -18,8 +17,8 @@ constexpr std::string_view kWrittenPrefix = "Weft-Meta-";
 constexpr std::string_view kTraceParent = "traceparent";
 constexpr std::string_view kBinary = "-bin";
 
-Status invalid(std::string text) {
-  return {StatusCode::kInvalidArgument, Layer::kRpc, std::move(text)};
+Status invalid(const char* text) {
+  return {StatusCode::kInvalidArgument, Layer::kRpc, text};
 }
 
 Result<void> add_binary(Metadata& metadata, std::string_view key, std::string_view value) {
