@@ -35,7 +35,8 @@ struct PythonOptions {
   TransportOptions transports() const;
 };
 
-/// Leaves `object` in memory for ever: in a child of fork, where its end would reach what the parent uses.
+/// Leaks `object` on purpose. A child process needs this after fork(): the destructor would close descriptors
+/// and unregister watches that the parent uses.
 template <typename T>
 void leave_to_parent(T& object) noexcept {
   static_cast<void>(new (std::nothrow) T(std::move(object)));
@@ -136,7 +137,8 @@ class ThreadedClient final : OperationOwner {
   /// Ends all operations and the connection, and waits for that.
   void close();
   bool has_log() const noexcept { return log_.has_lines(); }
-  /// Empty in a child of fork, where the lock of the lines may be held for ever.
+  /// Returns nothing in a child process after fork(): a thread of the parent may have held the lock, and the
+  /// child has no such thread to release it.
   nb::list take_log() { return made_in_.in_child() ? nb::list{} : log_.take(); }
   std::uint64_t new_number() noexcept { return last_number_.fetch_add(1) + 1; }
 

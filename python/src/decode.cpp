@@ -391,7 +391,8 @@ class ValueDecoder {
     const Node& inside = part_node(node, 0);
     return node.shape == Shape::kDuration ? inside : part_node(inside, 0);
   }
-  /// A timedelta or a datetime, which are as precise as a microsecond: what is less is cut off.
+  /// Makes a timedelta or a datetime. Both have a resolution of one microsecond, so nanoseconds are
+  /// truncated.
   Reference get_time(const Node& node) {
     const Node& rep = rep_of(node);
     if (node.number == 0) return rep.shape == Shape::kFloat ? get_float(rep) : get_integer(rep);

@@ -142,7 +142,7 @@ void DrivenClient::deliver(Operation& operation, nb::handle future) noexcept {
     setter = "set_exception";
   }
   const Reference set{PyObject_CallMethod(future.ptr(), setter, "(O)", outcome.get())};
-  // The future was cancelled, or its loop is closed: nobody waits.
+  // The future was cancelled, or its loop is closed, so no task awaits the result.
   if (!set) PyErr_Clear();
 }
 

@@ -146,7 +146,7 @@ void bind_threaded(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  // A program may end with calls in flight, whose objects nobody releases then.
+  // A program may exit with calls in flight. Their Python objects are not released then.
   nb::set_leak_warnings(false);
   nb::class_<Buffer>(module, "Buffer", nb::type_slots(kBufferSlots))
       .def("__len__", [](const Buffer& buffer) { return buffer.size(); })

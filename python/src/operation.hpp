@@ -67,7 +67,8 @@ class Operation : private detail::Completion {
 /// A time in seconds as Python has it. Throws nb::python_error for no number.
 Duration duration_of(double seconds);
 
-/// Options that refer to no object of Python, and what they refer to. They may end without the GIL.
+/// Options of a call, with the memory that they refer to. They hold no Python object, so their destructor
+/// does not need the GIL.
 class CopiedOptions {
  public:
   /// `timeout` is a number of seconds, or None for the client's own. `metadata` is a dict, or None. Throws

@@ -118,7 +118,7 @@ void ThreadedClient::ended(Operation& operation) noexcept {
   Waiting& waiting = *running_.find(operation.id)->second.waiting;
   waiting.ended = true;
   if (closed_) left_.notify_all();
-  // Under the lock: afterwards the waiting thread may end what it waits on.
+  // Notify under the lock: after unlocking, the waiting thread may destroy the operation.
   waiting.changed.notify_one();
 }
 
@@ -152,7 +152,7 @@ void ThreadedClient::stop() noexcept {
     closed_ = true;
     if (std::exchange(stopped_, true)) return;
   }
-  // What was posted may still run, so everything stays in place until the thread has ended.
+  // Posted functions may still run, so the members they use stay alive until the thread has ended.
   thread_->stop();
   thread_->loop().run_once(Duration::zero());
   streams_.drop_all();
